@@ -1,0 +1,94 @@
+/** Sampling parameters in SGLang's names, and the basis that a turn's logprobs stand on. */
+
+/** Sampling parameters as sent to an engine. Absent means the engine's default. */
+export interface SamplingParams {
+  /** Most tokens to sample; the stop token counts. */
+  max_new_tokens?: number;
+  /** Least tokens to sample before a stop counts. */
+  min_new_tokens?: number;
+  /** Divides the logits; 0 is greedy. */
+  temperature?: number;
+  /** Nucleus, (0, 1]. */
+  top_p?: number;
+  /** Candidates kept; -1 keeps all. */
+  top_k?: number;
+  /** Least probability relative to the best candidate's, [0, 1]. */
+  min_p?: number;
+  /** [-2, 2]. */
+  frequency_penalty?: number;
+  /** [-2, 2]. */
+  presence_penalty?: number;
+  /** (0, 2]; 1 is none. */
+  repetition_penalty?: number;
+  /** Stop strings. */
+  stop?: string[];
+  /** Token ids that stop, beside the model's own. */
+  stop_token_ids?: number[];
+  /** Regular expressions that stop. */
+  stop_regex?: string[];
+  /** Go on after the model's own stop token. */
+  ignore_eos?: boolean;
+  /** Leave special tokens out of the engine's text. */
+  skip_special_tokens?: boolean;
+  /** Spaces between special tokens in the engine's text. */
+  spaces_between_special_tokens?: boolean;
+  /** Keep the matched stop in the engine's text. */
+  no_stop_trim?: boolean;
+  /** Grammar: a JSON schema as text. */
+  json_schema?: string;
+  /** Grammar: a regular expression. */
+  regex?: string;
+  /** Grammar: EBNF. */
+  ebnf?: string;
+  /** Grammar: a structural tag as JSON text. */
+  structural_tag?: string;
+  /** Added to the logits, by token id. */
+  logit_bias?: Record<string, number>;
+  /** Seed of this request, where the engine is deterministic. */
+  sampling_seed?: number;
+  /** Scalars for a custom logit processor. */
+  custom_params?: Record<string, string | number | boolean | null>;
+}
+
+/**
+ * What the sampled logprobs of a turn are logprobs *of*. SGLang reports sampled tokens under
+ * log_softmax(logits / temperature) after penalties, biases and grammar masks, and never renormalises over
+ * top-p/top-k/min-p; force-decoded ones are always raw.
+ */
+export interface Basis {
+  /** The temperature that divided the logits. */
+  readonly temperature: number;
+  /** Nucleus at sampling time. */
+  readonly top_p: number;
+  /** Candidates kept at sampling time; -1 is all. */
+  readonly top_k: number;
+  /** Least relative probability at sampling time. */
+  readonly min_p: number;
+  /** Whether a penalty or logit bias changed the logits. */
+  readonly penalties: boolean;
+  /** Whether a grammar masked the logits. */
+  readonly constrained: boolean;
+}
+
+/** The basis of these parameters. Defaults are SGLang's. */
+export function basisOf(params: SamplingParams): Basis {
+  return {
+    temperature: params.temperature ?? 1,
+    top_p: params.top_p ?? 1,
+    top_k: params.top_k ?? -1,
+    min_p: params.min_p ?? 0,
+    penalties: (params.frequency_penalty ?? 0) !== 0 || (params.presence_penalty ?? 0) !== 0 ||
+      (params.repetition_penalty ?? 1) !== 1 || Object.keys(params.logit_bias ?? {}).length > 0,
+    constrained: isConstrained(params),
+  };
+}
+
+/** Whether a grammar is set. */
+export function isConstrained(params: SamplingParams): boolean {
+  return Boolean(params.json_schema || params.regex || params.ebnf || params.structural_tag);
+}
+
+/** Raw means that sampled and force-decoded logprobs are the same numbers: temperature 1, no penalties, no grammar. */
+export function isRaw(basis: Basis): boolean {
+  return basis.temperature === 1 && !basis.penalties && !basis.constrained;
+}

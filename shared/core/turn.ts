@@ -1,0 +1,109 @@
+/** One committed model call. Immutable once written. It knows neither how it is stored nor how it was rendered. */
+
+import type { AssistantMessage } from "./message.ts";
+import type { Basis, SamplingParams } from "./sampling.ts";
+import type { TurnHistory } from "./turn_history.ts";
+
+/** How a generation ended. `stop` carries what matched: a token id or a stop string. */
+export type Finish =
+  | { readonly type: "stop"; readonly matched: number | string | null }
+  | { readonly type: "length" };
+
+/** The finish reason as agents see it. */
+export type FinishReason = "stop" | "length" | "tool_calls";
+
+/** How the sampled text was read (parsing rules 3, 6): `malformed` and `truncated` blocks stay in the content as text. */
+export interface ParseReport {
+  /** Whether every block was whole and good. */
+  readonly status: "ok" | "malformed" | "truncated";
+  /** Kinds of problems met, each once: `unknown_tool`, `argument_type`, `unknown_parameter`. */
+  readonly problems: readonly string[];
+}
+
+/** A stretch of a turn's sampled tokens and the weights that sampled it; `end` is exclusive. */
+export interface VersionSegment {
+  /** The engine's free-form version string, or null where the engine told none. */
+  readonly version: string | null;
+  /** First completion position. */
+  readonly start: number;
+  /** Position after the last. */
+  readonly end: number;
+  /** False where the engine can't tell which weights sampled which token. */
+  readonly exact: boolean;
+}
+
+/** What of a turn is small and bounded: the record. Its arrays and its detail stand beside it. */
+export interface TurnRecord {
+  /** Number within the task, from 0, in the order of commits. */
+  readonly turn: number;
+  /** The turn whose series this one extends; null: the prompt was rendered whole. */
+  readonly parent: number | null;
+  /** Digest of what makes a request the same request (units, tools, template settings, effective sampling). */
+  readonly digest: string;
+  /** How the generation ended. */
+  readonly finish: Finish;
+  /** The finish reason the agent saw. */
+  readonly finishReason: FinishReason;
+  /** How the text was read. */
+  readonly parse: ParseReport;
+  /** Whether the last sampled token is a stop token of the model. */
+  readonly closed: boolean;
+  /** Tokens of the whole prompt. */
+  readonly promptTokens: number;
+  /** Tokens of the prompt that the parent's series does not hold. */
+  readonly observationTokens: number;
+  /** Sampled tokens. */
+  readonly completionTokens: number;
+  /** Of the completion, tokens inside reasoning; null where no reasoning parser ran. */
+  readonly reasoningTokens: number | null;
+  /** Prompt tokens the engine had cached, or null where it did not say. */
+  readonly cachedTokens: number | null;
+  /** Which weights sampled what. */
+  readonly weightVersions: readonly VersionSegment[];
+  /** Sampling parameters sent to the engine. */
+  readonly sampling: SamplingParams;
+  /** What the logprobs are logprobs of. */
+  readonly basis: Basis;
+  /** Request fields that were accepted and did nothing, or were wished in vain. */
+  readonly ignoredFields: readonly string[];
+  /** The dialect of the request: `chat`, `responses`, `messages`. */
+  readonly dialect: string;
+  /** The model name of the request. */
+  readonly model: string;
+  /** Who sampled it. */
+  readonly actor: "policy" | "teacher";
+  /** The engine's id of the request. */
+  readonly rid: string;
+  /** Id of the answer as the agent saw it, stable under replay. */
+  readonly answerId: string;
+  /** Wall clock, epoch milliseconds. */
+  readonly startedAtMs: number;
+  /** From the request's arrival to the commit. */
+  readonly durationMs: number;
+  /** Time spent in the engine call. */
+  readonly engineMs: number;
+  /** Time spent waiting before it (locks, admission, retries). */
+  readonly waitMs: number;
+}
+
+/** What of a turn is of any size and read with it: its place in the history, and the reply as it was served. */
+export interface TurnDetail {
+  /** What the history needs to know. */
+  readonly history: TurnHistory;
+  /** The assistant message as parsed; its ids are those the agent saw. */
+  readonly reply: AssistantMessage;
+}
+
+/** A turn whole. */
+export interface Turn {
+  /** The record. */
+  readonly record: TurnRecord;
+  /** History and reply. */
+  readonly detail: TurnDetail;
+  /** Prompt tokens added since the parent (all of them where the parent is null); mask 0. */
+  readonly observation: Uint32Array;
+  /** Sampled tokens, verbatim; mask 1. */
+  readonly completion: Uint32Array;
+  /** One logprob a sampled token, bit for bit as the engine sent it: float32 where every value is one, else float64. */
+  readonly logprobs: Float32Array | Float64Array;
+}

@@ -1,0 +1,54 @@
+/** An SGLang worker or router, token-in/token-out. Adapter: sglang_engine. */
+
+import type { SamplingParams } from "../core/sampling.ts";
+import type { TokenSeries } from "../core/token_series.ts";
+import type { Finish } from "../core/turn.ts";
+
+export interface EngineRequest {
+  /** Fixed-length and unguessable; never a prefix of another (aborts match by prefix). A retry gets a new one. */
+  readonly rid: string;
+  readonly input: TokenSeries;
+  /** `max_new_tokens` is always set. */
+  readonly sampling: SamplingParams;
+  readonly routingKey: string | null;
+  /** Ask for tokens as they are sampled. Off, one chunk holds them all. */
+  readonly stream: boolean;
+}
+
+/** Deltas, then one end. Every chunk's ids and logprobs have one length, and the ids are in the vocabulary. */
+export type EngineChunk =
+  | { readonly type: "tokens"; readonly ids: readonly number[]; readonly logprobs: readonly number[] }
+  | {
+    readonly type: "end";
+    readonly finish: Finish;
+    readonly promptTokens: number | null;
+    readonly cachedTokens: number | null;
+    readonly weightVersion: string | null;
+  };
+
+export interface EngineInfo {
+  readonly modelPath: string | null;
+  readonly tokenizerPath: string | null;
+  readonly weightVersion: string | null;
+  readonly maxContextTokens: number | null;
+  readonly vocabSize: number | null;
+}
+
+/** logprobs of given tokens: entry k is log p(response[k] | prompt, response[0..k)). */
+export interface ScoreRequest {
+  readonly rid: string;
+  readonly prompt: Uint32Array;
+  readonly response: Uint32Array;
+}
+
+export interface Engine {
+  /** Tokens as they come. Failures are thrown as `engine_*` errors; after the first chunk nothing is retried. Aborting the signal aborts the request on its worker. */
+  generate(request: EngineRequest, signal: AbortSignal): AsyncIterable<EngineChunk>;
+  /** Force-decodes: R float64 values, finite. */
+  score(request: ScoreRequest, signal: AbortSignal): Promise<Float64Array>;
+  /** Tells every worker to abort this request. Never throws; a worker that can't be reached is logged. */
+  abort(rid: string): Promise<void>;
+  info(signal: AbortSignal): Promise<EngineInfo>;
+  /** Resolves when the engine answers its health check. */
+  health(signal: AbortSignal): Promise<void>;
+}
