@@ -51,18 +51,18 @@ export class TokenSeries {
    * gives its own copy up, so that a long task keeps one text and not one a turn.
    */
   json(): string {
-    const pending: TokenSeries[] = [];
-    let node: TokenSeries | null = this as TokenSeries;
-    while (node !== null && node.#json === null) {
-      pending.push(node);
-      node = node.#parent;
+    if (this.#json !== null) return this.#json;
+    const pending: TokenSeries[] = [this];
+    let known = this.#parent;
+    while (known !== null && known.#json === null) {
+      pending.push(known);
+      known = known.#parent;
     }
-    let text = node?.#json ?? "";
-    for (let i = pending.length - 1; i >= 0; i--) {
-      const own = pending[i]!.#own;
-      if (own.length > 0) text += (text === "" ? "" : ",") + own.join(",");
+    let text = known === null ? "" : known.#json ?? "";
+    for (const series of pending.reverse()) {
+      if (series.#own.length > 0) text += (text === "" ? "" : ",") + series.#own.join(",");
     }
-    if (node !== null && node !== this) node.#json = null;
+    if (known !== null) known.#json = null;
     this.#json = text;
     return text;
   }
