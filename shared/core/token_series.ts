@@ -52,15 +52,15 @@ export class TokenSeries {
    */
   json(): string {
     if (this.#json !== null) return this.#json;
-    const pending: TokenSeries[] = [this];
+    const pending: TokenSeries[] = [];
     let known = this.#parent;
     while (known !== null && known.#json === null) {
       pending.push(known);
       known = known.#parent;
     }
     let text = known === null ? "" : known.#json ?? "";
-    for (const series of pending.reverse()) {
-      if (series.#own.length > 0) text += (text === "" ? "" : ",") + series.#own.join(",");
+    for (const own of [...pending.reverse().map((series) => series.#own), this.#own]) {
+      if (own.length > 0) text += (text === "" ? "" : ",") + own.join(",");
     }
     if (known !== null) known.#json = null;
     this.#json = text;
