@@ -34,7 +34,9 @@ export class TokenSeries {
   /** All ids in one new array. */
   toArray(): Uint32Array {
     const all = new Uint32Array(this.length);
-    for (let node: TokenSeries | null = this, end = this.length; node !== null; node = node.#parent) {
+    let end = this.length - this.#own.length;
+    all.set(this.#own, end);
+    for (let node = this.#parent; node !== null; node = node.#parent) {
       end -= node.#own.length;
       all.set(node.#own, end);
     }
