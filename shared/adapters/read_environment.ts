@@ -1,0 +1,23 @@
+/** The only place that reads environment variables. */
+
+import { z } from "zod";
+import { VerbatimError } from "../core/errors.ts";
+import { Environment } from "../schemas/environment.ts";
+
+/**
+ * Reads and checks every variable of {@linkcode Environment}. An empty variable counts as unset. A bad value throws
+ * `not_ready` naming each variable and what it wants; values are not repeated, since some are secrets.
+ */
+export function readEnvironment(get: (name: string) => string | undefined = (name) => Deno.env.get(name)): Environment {
+  const given: Record<string, string> = {};
+  for (const name of Object.keys(Environment.shape)) {
+    const value = get(name);
+    if (value !== undefined && value !== "") given[name] = value;
+  }
+  const parsed = Environment.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => `${String(issue.path[0])}: ${issue.message}`);
+  throw new VerbatimError("not_ready", `Cannot start with this environment: ${problems.join("; ")}`, {
+    details: { problems: z.flattenError(parsed.error).fieldErrors },
+  });
+}

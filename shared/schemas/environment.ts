@@ -1,0 +1,42 @@
+/** The environment as one schema: names, defaults and bounds. It does not read anything. */
+
+import { z } from "zod";
+
+const flag = z.stringbool({ truthy: ["1", "true", "on", "yes"], falsy: ["0", "false", "off", "no"] });
+const seconds = z.coerce.number().positive().max(1e9);
+const count = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER);
+const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ""));
+
+function list<T extends z.ZodType<unknown, string>>(item: T): z.ZodPipe<z.ZodTransform<string[], string>, z.ZodArray<T>> {
+  return z.transform((text: string) => text.split(",").map((part) => part.trim()).filter((part) => part !== "")).pipe(
+    z.array(item),
+  );
+}
+
+/** Every variable Verbatim reads. A missing one takes its default; a bad one stops the start. */
+export const Environment = z.object({
+  HOST: z.string().min(1).default("127.0.0.1"),
+  PORT: z.coerce.number().int().min(0).max(65535).default(8787),
+  PUBLIC_URL: url.optional(),
+  VERBATIM_ADMIN_KEY: z.string().min(1).optional(),
+  MAX_BODY_BYTES: count.default(64 * 1024 * 1024),
+  SGLANG_ROUTER_URL: url.optional(),
+  ROLLOUT_EXTERNAL_ENGINE_ADDRS: list(url).optional(),
+  SGLANG_API_KEY: z.string().min(1).optional(),
+  ENGINE_RETRY_S: z.coerce.number().min(0).max(86400).default(10),
+  ENGINE_IDLE_TIMEOUT_S: seconds.default(900),
+  MODEL_NAME: z.string().min(1).optional(),
+  TOKENIZER: z.string().min(1).optional(),
+  CHAT_TEMPLATE: z.string().min(1).optional(),
+  TOOL_CALL_PARSER: z.string().min(1).default("auto"),
+  REASONING_PARSER: z.string().min(1).default("auto"),
+  MAX_CONTEXT_LEN: count.default(131072),
+  STORE: z.enum(["kv", "memory"]).default("kv"),
+  KV_PATH: z.string().min(1).optional(),
+  TASK_TTL_S: seconds.default(86400),
+  TASK_AUTOCREATE: flag.default(false),
+  PASSTHROUGH_KEYS: list(z.string().min(1)).default([]),
+  LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
+});
+/** The environment, read and checked. */
+export type Environment = z.output<typeof Environment>;

@@ -1,0 +1,91 @@
+/** Requests of the tasks endpoints. */
+
+import { z } from "zod";
+import { SAMPLING_NAMES, SamplingParams } from "./sampling_params.ts";
+
+const TaskId = z.string().regex(/^[A-Za-z0-9._:-]{1,128}$/, "must match [A-Za-z0-9._:-]{1,128}");
+const name = z.string().min(1).max(256);
+const metadata = z.record(z.string(), z.json());
+const count = z.int().positive();
+
+/** A reward: a number, or named numbers. */
+export const Reward = z.union([z.number(), z.record(z.string(), z.number())]);
+
+/** How a rollout ended. */
+export const Outcome = z.enum(["completed", "truncated", "aborted", "failed", "infra"]);
+
+/** `POST /tasks`. */
+export const CreateTask = z.strictObject({
+  task_id: TaskId.optional(),
+  group_id: name.optional(),
+  rollout_id: z.union([name, z.int()]).optional(),
+  parent_task_id: TaskId.optional(),
+  routing_key: name.optional(),
+  model: name.optional(),
+  metadata: metadata.default({}),
+  ttl_s: z.number().positive().max(31_536_000).optional(),
+  max_turns: count.optional(),
+  max_total_tokens: count.optional(),
+  max_context_tokens: count.optional(),
+  capture: z.boolean().default(true),
+  history: z.enum(["append_only", "branch"]).default("append_only"),
+  echo: z.enum(["lenient", "strict"]).optional(),
+  on_repeat: z.enum(["auto", "replay", "resample"]).default("auto"),
+  reasoning_history: z.enum(["keep", "template"]).default("keep"),
+  main: z.strictObject({
+    header: z.record(z.string(), z.string()).optional(),
+    tools_include: name.optional(),
+    system_includes: z.string().min(1).optional(),
+  }).optional(),
+  sampling: z.strictObject({
+    fixed: SamplingParams.optional(),
+    agent_may_set: z.array(z.enum(SAMPLING_NAMES)).optional(),
+  }).optional(),
+  train_roles: z.array(z.enum(["main", "branch", "side", "superseded"])).default(["main", "branch"]),
+  on_abort: z.enum(["resume", "fail"]).optional(),
+  max_version_span: count.optional(),
+  score: z.enum(["off", "per_turn"]).default("off"),
+  rollin: z.json().optional(),
+  capture_extras: z.array(z.string()).default([]),
+});
+/** A checked `POST /tasks`. */
+export type CreateTask = z.output<typeof CreateTask>;
+
+/** `POST /tasks/ID/finish`. */
+export const FinishTask = z.strictObject({
+  outcome: Outcome.optional(),
+  cause: z.string().max(4096).optional(),
+  reward: Reward.optional(),
+  metadata: metadata.optional(),
+  wait_s: z.number().min(0).max(3600).default(5),
+});
+/** A checked `POST /tasks/ID/finish`. */
+export type FinishTask = z.output<typeof FinishTask>;
+
+/** `PUT /tasks/ID/reward`. */
+export const PutReward = z.strictObject({
+  reward: Reward,
+  outcome: Outcome.optional(),
+  per_turn: z.record(z.string().regex(/^\d+$/, "must be a turn number"), z.number()).optional(),
+});
+/** A checked `PUT /tasks/ID/reward`. */
+export type PutReward = z.output<typeof PutReward>;
+
+/** `GET /tasks`. */
+export const ListTasks = z.strictObject({
+  group_id: name.optional(),
+  status: z.enum(["open", "closing", "finished", "dropped", "expired"]).optional(),
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  cursor: z.string().optional(),
+});
+
+/** `GET /tasks/ID/result`. */
+export const ResultQuery = z.strictObject({
+  format: z.enum(["region", "rows"]).default("region"),
+  roles: z.string().transform((text) => text.split(",").map((role) => role.trim())).pipe(
+    z.array(z.enum(["main", "branch", "side", "superseded"])).min(1),
+  ).optional(),
+  max_version_span: z.coerce.number().int().positive().optional(),
+});
+/** A checked result query. */
+export type ResultQuery = z.output<typeof ResultQuery>;
