@@ -5,7 +5,10 @@ import type { TokenSeries } from "../core/token_series.ts";
 import type { Finish } from "../core/turn.ts";
 
 export interface EngineRequest {
-  /** Fixed-length and unguessable; never a prefix of another (aborts match by prefix). A retry gets a new one. */
+  /**
+   * Fixed-length and unguessable. Each attempt's id on the engine is this plus a suffix of fixed length: no attempt's id
+   * is a prefix of another's, and since engines abort by prefix, this one aborts every attempt.
+   */
   readonly rid: string;
   readonly input: TokenSeries;
   /** `max_new_tokens` is always set. */

@@ -1,0 +1,87 @@
+/** Reads and checks request bodies. It knows sizes and JSON, not what a body means. */
+
+import type { Context } from "hono";
+import type { z } from "zod";
+import { VerbatimError } from "../core/errors.ts";
+import { parseWith } from "./parse_with.ts";
+
+/**
+ * The body's JSON, whatever its content type says. Errors: `body_too_large` past `maxBytes` (read no further),
+ * `invalid_request` where it is not UTF-8 JSON. An empty body is `{}` where `emptyIsObject` says so.
+ */
+export async function readJson(
+  context: Context,
+  options: { maxBytes: number; emptyIsObject?: boolean },
+): Promise<unknown> {
+  const text = await readText(context.req.raw, options.maxBytes);
+  if (text === "" && options.emptyIsObject === true) return {};
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new VerbatimError("invalid_request", `The body is not JSON: ${reasonOf(cause)}`, {
+      details: { field: null, reason: "not JSON" },
+      cause,
+    });
+  }
+}
+
+/** The body, checked by `schema`. An unknown field is `unknown_field`, anything else `invalid_request`; both name the field. */
+export async function readBody<T extends z.ZodType>(
+  context: Context,
+  schema: T,
+  options: { maxBytes: number; emptyIsObject?: boolean },
+): Promise<z.output<T>> {
+  return parseWith(schema, await readJson(context, options), "body");
+}
+
+async function readText(request: Request, maxBytes: number): Promise<string> {
+  const declared = Number(request.headers.get("content-length") ?? "0");
+  if (declared > maxBytes) throw tooLarge(maxBytes);
+  if (request.body === null) return "";
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = request.body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      size += part.value.byteLength;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(part.value);
+    }
+  } catch (cause) {
+    if (cause instanceof VerbatimError) throw cause;
+    throw new VerbatimError("client_gone", "The client hung up while sending its request", { cause });
+  } finally {
+    reader.releaseLock();
+  }
+  const bytes = chunks.length === 1 ? chunks[0]! : concat(chunks, size);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new VerbatimError("invalid_request", "The body is not UTF-8", {
+      details: { field: null, reason: "not UTF-8" },
+      cause,
+    });
+  }
+}
+
+function concat(chunks: Uint8Array[], size: number): Uint8Array {
+  const all = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return all;
+}
+
+function tooLarge(maxBytes: number): VerbatimError {
+  return new VerbatimError("body_too_large", `The body exceeds ${maxBytes} bytes`, {
+    details: { max_bytes: maxBytes },
+  });
+}
+
+/** JSON.parse quotes the input in its message; keep the reason and drop the quote, which may hold anything. */
+function reasonOf(cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return message.replace(/,? ?"[^]*" is not valid JSON$/, "").slice(0, 120);
+}
