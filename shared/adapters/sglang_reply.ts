@@ -20,6 +20,7 @@ export class ReplyReader {
   #ended = false;
   #mode: "unknown" | "cumulative" | "incremental" = "unknown";
   #lastIds: readonly number[] = [];
+  #lastId: number | null = null;
 
   constructor(expected: ReplyExpectation) {
     this.#expected = expected;
@@ -82,6 +83,7 @@ export class ReplyReader {
     if (this.#sampled > this.#expected.maxNewTokens) {
       throw inconsistent(`The engine sampled ${this.#sampled} tokens of at most ${this.#expected.maxNewTokens}`);
     }
+    if (fresh.length > 0) this.#lastId = fresh[fresh.length - 1];
     this.#lastIds = this.#mode === "cumulative" ? ids : [];
     return { ids: fresh, logprobs };
   }
@@ -120,6 +122,9 @@ export class ReplyReader {
     if (finish.type === "stop") {
       const matched = finish.matched;
       if (matched === "NaN happened") throw inconsistent("The engine met NaN while sampling");
+      if (typeof matched === "number" && matched !== this.#lastId) {
+        throw inconsistent(`The engine stopped at token ${matched} and last sampled ${String(this.#lastId)}`);
+      }
       return {
         ...common,
         finish: { type: "stop", matched: typeof matched === "number" || typeof matched === "string" ? matched : null },

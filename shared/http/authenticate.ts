@@ -1,8 +1,8 @@
 /** Who may call what: the admin key opens Verbatim's own endpoints, a task key the dialect endpoints of its task. */
 
 import type { Context, MiddlewareHandler } from "hono";
-import { createHash, timingSafeEqual } from "node:crypto";
 import { VerbatimError } from "../core/errors.ts";
+import { equalKeys, hashKey } from "../core/hash_key.ts";
 
 /** Where a key was found in a request, or null: `Authorization: Bearer`, `x-api-key`, or the path `/k/KEY/...`. */
 export function keyOf(context: Context): string | null {
@@ -10,16 +10,6 @@ export function keyOf(context: Context): string | null {
   if (inPath !== undefined && inPath !== "") return inPath;
   const bearer = /^Bearer\s+(\S+)\s*$/i.exec(context.req.header("authorization") ?? "");
   return bearer?.[1] ?? context.req.header("x-api-key") ?? null;
-}
-
-/** SHA-256 of a key, hex: the only form in which a key is stored or compared. */
-export function hashKey(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
-}
-
-/** Whether two keys are equal, in constant time: their hashes have one length. */
-export function equalKeys(a: string, b: string): boolean {
-  return timingSafeEqual(createHash("sha256").update(a).digest(), createHash("sha256").update(b).digest());
 }
 
 /** Whether a key belongs to a task. */

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { StopStringCutter } from "./stop_strings.ts";
+
+Deno.test("StopStringCutter releases nothing that could begin a stop string", () => {
+  const cutter = new StopStringCutter(["</function"]);
+  assert.equal(cutter.push("a <"), "a ");
+  assert.equal(cutter.push("/fun"), "");
+  assert.equal(cutter.push("k"), "</funk");
+  assert.equal(cutter.push(" </function> rest"), " ");
+  assert.equal(cutter.push("more"), "");
+  assert.equal(cutter.finish("</function"), "");
+});
+
+Deno.test("StopStringCutter gives held text back when no stop string ended the generation", () => {
+  const cutter = new StopStringCutter(["STOP"]);
+  assert.equal(cutter.push("go STOP on"), "go ");
+  assert.equal(cutter.finish(null), "STOP on");
+});
+
+Deno.test("StopStringCutter joined pieces equal the text up to the first occurrence, for any split", () => {
+  fc.assert(fc.property(
+    fc.array(fc.constantFrom("a", "b", "ab", "aab", "ba"), { maxLength: 12 }),
+    fc.constantFrom("aba", "ab", "aab", "bb"),
+    (pieces, stop) => {
+      const text = pieces.join("");
+      const cutter = new StopStringCutter([stop]);
+      const released = pieces.map((piece) => cutter.push(piece)).join("");
+      const found = text.indexOf(stop);
+      const whole = released + cutter.finish(found === -1 ? null : stop);
+      assert.equal(whole, found === -1 ? text : text.slice(0, found));
+    },
+  ));
+});

@@ -1,0 +1,49 @@
+/** Which sampling holds for a call, and what of the agent's wishes came to nothing. */
+
+import type { SamplingParams } from "../core/sampling.ts";
+import type { TaskSettings } from "../core/task.ts";
+
+/** What holds in a capture task unless the task fixes something else: the raw distribution, whole. */
+const CAPTURE_DEFAULTS: SamplingParams = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  repetition_penalty: 1,
+};
+
+/** An agent may always stop early: these never change what a token's logprob means. */
+const ALWAYS_AGENTS: ReadonlySet<string> = new Set(["stop", "max_new_tokens"]);
+
+/** The sampling of a call and the wishes that had no effect, by SGLang's names. */
+export interface EffectiveSampling {
+  readonly sampling: SamplingParams;
+  readonly ignored: readonly string[];
+}
+
+/**
+ * In a capture task the defaults hold, then what the task fixes; the agent may set stop strings, a token limit (the
+ * lower one counts) and what the task lets it set. Without capture the agent's wishes hold.
+ */
+export function effectiveSampling(
+  settings: Pick<TaskSettings, "capture" | "fixedSampling" | "agentMaySet"> | null,
+  wished: SamplingParams,
+): EffectiveSampling {
+  if (settings === null || !settings.capture) return { sampling: { ...wished }, ignored: [] };
+  const held: SamplingParams = { ...CAPTURE_DEFAULTS, ...settings.fixedSampling };
+  const allowed: SamplingParams = {};
+  const ignored: string[] = [];
+  for (const [name, value] of Object.entries(wished)) {
+    if (value === undefined) continue;
+    if (ALWAYS_AGENTS.has(name) || settings.agentMaySet.includes(name)) Object.assign(allowed, { [name]: value });
+    else if (JSON.stringify(value) !== JSON.stringify(held[name as keyof SamplingParams])) ignored.push(name);
+  }
+  const sampling: SamplingParams = { ...held, ...allowed };
+  const limits = [settings.fixedSampling.max_new_tokens, wished.max_new_tokens].filter((limit) => limit !== undefined);
+  if (limits.length > 0) sampling.max_new_tokens = Math.min(...limits);
+  const stops = [...settings.fixedSampling.stop ?? [], ...wished.stop ?? []];
+  if (stops.length > 0) sampling.stop = [...new Set(stops)];
+  return { sampling, ignored };
+}

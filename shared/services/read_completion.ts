@@ -1,0 +1,96 @@
+/** From sampled tokens to the assistant message, as they come. It knows neither engines nor tasks. */
+
+import { StopStringCutter } from "../core/stop_strings.ts";
+import type { Finish, FinishReason } from "../core/turn.ts";
+import type { CompletionParser, ParsedCompletion, ParseDelta } from "../ports/completion_parser.ts";
+import type { IncrementalDecoder } from "../ports/tokenizer.ts";
+
+/** What a completion was when it ended. */
+export interface ReadCompletion {
+  /** Every sampled id, verbatim. */
+  readonly ids: Uint32Array;
+  /** One logprob an id, as the engine sent them. */
+  readonly logprobs: readonly number[];
+  /** The decoded text, special tokens kept, without its final stop. */
+  readonly text: string;
+  readonly parsed: ParsedCompletion;
+  readonly finish: Finish;
+  readonly finishReason: FinishReason;
+  /** Whether the last sampled token is a stop token of the model. */
+  readonly closed: boolean;
+}
+
+/** What a reader needs. */
+export interface CompletionReaderOptions {
+  readonly decoder: IncrementalDecoder;
+  readonly parser: CompletionParser;
+  /** Tokens that may end the generation. */
+  readonly stopTokenIds: ReadonlySet<number>;
+  readonly stopStrings: readonly string[];
+}
+
+/** Reads one completion. */
+export class CompletionReader {
+  readonly #options: CompletionReaderOptions;
+  readonly #cutter: StopStringCutter;
+  readonly #ids: number[] = [];
+  readonly #logprobs: number[] = [];
+  readonly #text: string[] = [];
+  /** A stop token whose text is not read yet: it is text only if more tokens follow. */
+  #heldStop: number | null = null;
+
+  constructor(options: CompletionReaderOptions) {
+    this.#options = options;
+    this.#cutter = new StopStringCutter(options.stopStrings);
+  }
+
+  /** Number of ids read. */
+  get length(): number {
+    return this.#ids.length;
+  }
+
+  /** Reads sampled ids; the pieces of the message that are certain now. */
+  push(ids: readonly number[], logprobs: readonly number[]): ParseDelta[] {
+    let text = "";
+    for (let k = 0; k < ids.length; k++) {
+      const id = ids[k]!;
+      this.#ids.push(id);
+      this.#logprobs.push(logprobs[k]!);
+      if (this.#heldStop !== null) text += this.#options.decoder.push(this.#heldStop);
+      this.#heldStop = this.#options.stopTokenIds.has(id) ? id : null;
+      if (this.#heldStop === null) text += this.#options.decoder.push(id);
+    }
+    return this.#read(this.#cutter.push(text));
+  }
+
+  /** The end: the last pieces and the whole. */
+  finish(finish: Finish): { deltas: ParseDelta[]; completion: ReadCompletion } {
+    const closed = finish.type === "stop" && this.#heldStop !== null;
+    let tail = "";
+    if (this.#heldStop !== null && !closed) tail += this.#options.decoder.push(this.#heldStop);
+    tail += this.#options.decoder.finish();
+    const matched = finish.type === "stop" && typeof finish.matched === "string" ? finish.matched : null;
+    const rest = this.#cutter.push(tail) + this.#cutter.finish(matched);
+    const deltas = [...this.#read(rest), ...this.#options.parser.finish()];
+    const parsed = this.#options.parser.result();
+    return {
+      deltas,
+      completion: {
+        ids: Uint32Array.from(this.#ids),
+        logprobs: this.#logprobs,
+        text: this.#text.join(""),
+        parsed,
+        finish,
+        // Rule 12: only a stop becomes tool_calls, and only with a call.
+        finishReason: finish.type === "stop" && parsed.toolCalls.length > 0 ? "tool_calls" : finish.type,
+        closed,
+      },
+    };
+  }
+
+  #read(text: string): ParseDelta[] {
+    if (text === "") return [];
+    this.#text.push(text);
+    return this.#options.parser.push(text);
+  }
+}

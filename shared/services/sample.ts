@@ -1,0 +1,76 @@
+/** One engine call from a token series to an assistant message. It knows nothing of tasks: what it samples is not recorded here. */
+
+import type { Conversation } from "../core/message.ts";
+import type { SamplingParams } from "../core/sampling.ts";
+import type { TokenSeries } from "../core/token_series.ts";
+import type { ParserRequest } from "../ports/renderer.ts";
+import type { ParseDelta } from "../ports/completion_parser.ts";
+import type { Model } from "./model_catalog.ts";
+import { CompletionReader, type ReadCompletion } from "./read_completion.ts";
+
+/** What is sampled from. */
+export interface SampleRequest {
+  readonly model: Model;
+  readonly rid: string;
+  readonly input: TokenSeries;
+  /** Sent as it is, but for the model's own stop tokens, which are added. `max_new_tokens` is set. */
+  readonly sampling: SamplingParams;
+  readonly routingKey: string | null;
+  readonly stream: boolean;
+  readonly tools: Conversation["tools"];
+  readonly toolChoice: ParserRequest["toolChoice"];
+  readonly opensReasoning: boolean;
+}
+
+/** Tokens and what they say, as they come, then the whole. */
+export type SampleEvent =
+  | {
+    readonly type: "tokens";
+    readonly ids: readonly number[];
+    readonly logprobs: readonly number[];
+    readonly deltas: readonly ParseDelta[];
+  }
+  | {
+    readonly type: "end";
+    readonly deltas: readonly ParseDelta[];
+    readonly completion: ReadCompletion;
+    readonly cachedTokens: number | null;
+    readonly weightVersion: string | null;
+  };
+
+/** The sampling parameters that reach the engine: the model's stop tokens are always among the stops. */
+export function withStops(model: Model, sampling: SamplingParams): SamplingParams {
+  const stops = [...new Set([...model.renderer.stopTokenIds, ...sampling.stop_token_ids ?? []])];
+  return { ...sampling, stop_token_ids: stops };
+}
+
+/** Samples. Failures are thrown as the engine port says; nothing of a failed call is a result. */
+export async function* sample(request: SampleRequest, signal: AbortSignal): AsyncGenerator<SampleEvent> {
+  const { model } = request;
+  const sampling = withStops(model, request.sampling);
+  const reader = new CompletionReader({
+    decoder: model.renderer.tokenizer.decoder(),
+    parser: model.renderer.parser({
+      tools: request.tools,
+      toolChoice: request.toolChoice,
+      opensReasoning: request.opensReasoning,
+    }),
+    stopTokenIds: new Set(sampling.stop_token_ids),
+    stopStrings: sampling.stop ?? [],
+  });
+  const call = {
+    rid: request.rid,
+    input: request.input,
+    sampling,
+    routingKey: request.routingKey,
+    stream: request.stream,
+  };
+  for await (const chunk of model.engine.generate(call, signal)) {
+    if (chunk.type === "tokens") {
+      yield { ...chunk, deltas: reader.push(chunk.ids, chunk.logprobs) };
+      continue;
+    }
+    const { deltas, completion } = reader.finish(chunk.finish);
+    yield { type: "end", deltas, completion, cachedTokens: chunk.cachedTokens, weightVersion: chunk.weightVersion };
+  }
+}

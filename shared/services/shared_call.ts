@@ -1,0 +1,157 @@
+/** One generation that several clients may wait for. It runs at the engine's pace, whoever reads it and however slowly. */
+
+import type { AssistantMessage } from "../core/message.ts";
+import type { TokenSeries } from "../core/token_series.ts";
+import type { FinishReason } from "../core/turn.ts";
+
+/** A piece of an answer, final when it is given. */
+export type AnswerDelta =
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "content"; readonly text: string }
+  | {
+    readonly type: "tool_call";
+    readonly index: number;
+    readonly id: string;
+    readonly name: string;
+    readonly arguments: string;
+  };
+
+/** A whole answer, in no dialect. */
+export interface Answer {
+  /** The committed turn, or null where nothing is recorded. */
+  readonly turn: number | null;
+  /** Id of the answer, the same when it is replayed. */
+  readonly answerId: string;
+  readonly createdAtS: number;
+  readonly model: string;
+  readonly reply: AssistantMessage;
+  readonly finishReason: FinishReason;
+  /** The stop string that ended it, or null. */
+  readonly stopString: string | null;
+  readonly promptTokens: number;
+  readonly cachedTokens: number | null;
+  readonly reasoningTokens: number | null;
+  /** What the engine was given. */
+  readonly prompt: TokenSeries;
+  readonly completion: Uint32Array;
+  readonly logprobs: ArrayLike<number>;
+}
+
+/** What a waiting client sees. `started` comes with the first sampled token, `end` after the commit. */
+export type CallEvent =
+  | { readonly type: "started" }
+  | { readonly type: "delta"; readonly delta: AnswerDelta }
+  | { readonly type: "end"; readonly answer: Answer };
+
+/** One client's place at a call. Iterate it once. */
+export interface Waiter extends AsyncIterable<CallEvent> {
+  /** Stops waiting. When the last waiter has left, the generation is aborted. */
+  leave(): void;
+}
+
+/** A generation under way. */
+export class SharedCall {
+  readonly #events: CallEvent[] = [];
+  readonly #abort = new AbortController();
+  #waiters = 0;
+  #state: "running" | "ended" | "failed" = "running";
+  #error: unknown;
+  #wake: PromiseWithResolvers<void> = Promise.withResolvers();
+  #shown = false;
+
+  /** Aborts when the last waiter has left, or `cancel` was called. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Whether a client may have been shown a part of the answer. */
+  get shown(): boolean {
+    return this.#shown;
+  }
+
+  /** Aborts the generation for everyone; waiters see `reason`. */
+  cancel(reason: unknown): void {
+    this.#abort.abort(reason);
+  }
+
+  /** Adds an event. */
+  emit(event: CallEvent): void {
+    if (this.#state !== "running") return;
+    this.#events.push(event);
+    if (event.type === "end") this.#state = "ended";
+    this.#signalAll();
+  }
+
+  /** Ends the call with a failure, which every waiter gets. */
+  fail(error: unknown): void {
+    if (this.#state !== "running") return;
+    this.#state = "failed";
+    this.#error = error;
+    this.#signalAll();
+  }
+
+  /** Joins; the waiter sees every event from the first on. */
+  join(options: { streaming: boolean }): Waiter {
+    this.#waiters++;
+    let left = false;
+    const leave = () => {
+      if (left) return;
+      left = true;
+      this.#waiters--;
+      if (this.#waiters === 0 && this.#state === "running") {
+        this.#abort.abort(new DOMException("The last waiting client is gone", "AbortError"));
+      }
+    };
+    return {
+      leave,
+      [Symbol.asyncIterator]: () => this.#follow(leave, options.streaming),
+    };
+  }
+
+  async *#follow(leave: () => void, streaming: boolean): AsyncGenerator<CallEvent> {
+    try {
+      for (let next = 0;;) {
+        while (next < this.#events.length) {
+          const event = this.#events[next++]!;
+          if (streaming && event.type !== "end") this.#shown = true;
+          yield event;
+        }
+        if (this.#state === "ended" && next === this.#events.length) return;
+        if (this.#state === "failed") throw this.#error;
+        await this.#wake.promise;
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  #signalAll(): void {
+    const wake = this.#wake;
+    this.#wake = Promise.withResolvers();
+    wake.resolve();
+  }
+}
+
+/** Waits for the whole answer. The signal ends the waiting, not the generation (unless nobody else waits). */
+export async function wholeAnswer(waiter: Waiter, signal: AbortSignal): Promise<Answer> {
+  const gone = Promise.withResolvers<never>();
+  gone.promise.catch(() => {});
+  const onAbort = () => {
+    waiter.leave();
+    gone.reject(signal.reason);
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([gone.promise, lastEvent(waiter)]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+async function lastEvent(waiter: Waiter): Promise<Answer> {
+  for await (const event of waiter) {
+    if (event.type === "end") return event.answer;
+  }
+  throw new Error("A call ended without an answer");
+}
