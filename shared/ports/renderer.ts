@@ -1,6 +1,6 @@
 /** Messages to tokens and tokens to message, for one model family. Implementations: rendering/. */
 
-import type { Conversation, Json, Message } from "../core/message.ts";
+import type { Conversation, Json, Message, ToolCall } from "../core/message.ts";
 import type { CompletionParser } from "./completion_parser.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
@@ -18,6 +18,8 @@ export interface RenderIncrement {
   readonly settings: Conversation["settings"];
   /** The last token of the series: what it already closes of the sampled turn is not rendered again. */
   readonly lastToken: number | null;
+  /** The calls of the series that appended tool results may answer; some templates write their names again. */
+  readonly calls?: readonly Pick<ToolCall, "id" | "name">[];
 }
 
 export interface ParserRequest {

@@ -1,0 +1,209 @@
+/**
+ * What must hold before a renderer is used, tried out on small conversations: prompts survive encoding, and what is put
+ * after a series is what the template itself would put there. It repairs nothing.
+ */
+
+import { VerbatimError } from "../core/errors.ts";
+import type { AssistantMessage, Conversation, Json, Message, ToolDefinition } from "../core/message.ts";
+import type { Renderer } from "../ports/renderer.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
+import type { ConversationText } from "./conversation_text.ts";
+
+export type RendererCheck = Renderer["checks"][number];
+
+export interface CheckedRenderer {
+  readonly text: ConversationText;
+  readonly tokenizer: Tokenizer;
+  /** The text of the token that closes a turn, or null where the template writes none. */
+  readonly closingText: string | null;
+  /** Whether the model makes calls, so that their results must be appendable. */
+  readonly makesCalls: boolean;
+  readonly callId: (index: number) => string;
+}
+
+const TOOL: ToolDefinition = {
+  name: "look_up",
+  raw: {
+    name: "look_up",
+    description: "Looks a word up.",
+    parameters: { type: "object", properties: { word: { type: "string" }, limit: { type: "integer" } } },
+  },
+};
+const REASONING = "A thought about the question.";
+const NO_FORM = { source: 0, form: "" } as const;
+
+/** Tries everything. Roles that can't be appended and need not be are refused from then on. */
+export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
+  const checks: RendererCheck[] = [];
+  const attempt = (name: string, work: () => Json) => {
+    try {
+      checks.push({ name, passed: true, details: work() });
+    } catch (error) {
+      checks.push({ name, passed: false, reason: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  /** For what a template may leave out: the reason is told, and the check passes. */
+  const optional = (name: string, work: () => Json, otherwise: (reason: string) => void) => {
+    try {
+      checks.push({ name, passed: true, details: work() });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      otherwise(reason);
+      checks.push({ name, passed: true, reason, details: { supported: false } });
+    }
+  };
+
+  attempt("a prompt is encoded as the template wrote it", () => checkPrompt(renderer));
+  attempt("a user message can be appended", () => checkAppended(renderer, [user("A second question?")]));
+  attempt(
+    "an empty reply and an empty message can be followed",
+    () => checkAppended(renderer, [user("")], { ...reply(renderer, 0), content: "", reasoning: null }),
+  );
+  for (
+    const [role, message] of [
+      ["system", { role: "system", content: "A new rule.", source: 0 }],
+      ["assistant", { ...reply(renderer, 0), content: "An example of an answer.", reasoning: null }],
+    ] as const
+  ) {
+    const name = `${role === "system" ? "a system" : "an assistant"} message can be appended`;
+    optional(name, () => checkAppended(renderer, [message, user("A second question?")]), (reason) => {
+      renderer.text.refuseRole(role, reason);
+    });
+  }
+  const withResults = renderer.makesCalls
+    ? attempt
+    : (name: string, work: () => Json) => optional(name, work, (reason) => renderer.text.refuseRole("tool", reason));
+  withResults("a tool result can be appended", () => checkAppended(renderer, results(renderer, 1), reply(renderer, 1)));
+  withResults(
+    "consecutive tool results can be appended",
+    () => checkAppended(renderer, results(renderer, 2), { ...reply(renderer, 2), content: "" }),
+  );
+  withResults(
+    "a user message can follow a tool result",
+    () => checkAppended(renderer, [...results(renderer, 1), user("A second question?")], reply(renderer, 1)),
+  );
+  optional("results need no function names", () => checkCallNames(renderer), () => renderer.text.needCallNames());
+  withResults(
+    "arguments that are an object are written",
+    () => checkArguments(renderer, JSON.stringify({ word: "epoch", limit: 3 }), "epoch"),
+  );
+  optional(
+    "arguments that are no object are written",
+    () => checkArguments(renderer, '{"word": "epo', '{"word": "epo'),
+    () => {},
+  );
+  return checks;
+}
+
+function checkPrompt({ text, tokenizer }: CheckedRenderer): Json {
+  const prompt = text.promptText(conversation([...opening(text), user("Ünïcode, 漢字 and 😀?\n")]), true);
+  const decoded = tokenizer.decode(tokenizer.encode(prompt));
+  if (decoded !== prompt) {
+    throw new VerbatimError(
+      "not_ready",
+      `The prompt ${JSON.stringify(prompt)} is ${JSON.stringify(decoded)} once encoded.`,
+    );
+  }
+  return { prompt_characters: prompt.length };
+}
+
+/** The template's own text of the longer conversation must end in the increment, and begin with the series where it can. */
+function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], answer = reply(renderer, 0)): Json {
+  const { text, closingText } = renderer;
+  let appendOnly = true;
+  for (const tools of renderer.makesCalls ? [[], [TOOL]] : [[]]) {
+    const before = [...opening(text), user("A first question?"), answer];
+    const whole = text.promptText(conversation([...before, ...appended], tools), true);
+    const request = { appended, tools, settings: {}, calls: answer.toolCalls };
+    const closed = text.incrementText(request, closingText);
+    const open = text.incrementText(request, null);
+    mustEndWith(whole, closed);
+    mustEndWith(whole, open);
+    if (closingText !== null && open !== closingText + closed) {
+      throw new VerbatimError("not_ready", `After ${closingText} comes ${quoted(closed)}, without it ${quoted(open)}.`);
+    }
+    for (const message of appended) mustContain(closed, message);
+    const shorter = text.promptText(conversation(before, tools), false);
+    const cut = closingText === null ? shorter.length : shorter.lastIndexOf(closingText) + closingText.length;
+    if (!whole.startsWith(shorter)) appendOnly = false;
+    else if (shorter.slice(0, cut) + closed !== whole) {
+      throw new VerbatimError(
+        "not_ready",
+        `The series ${quoted(shorter.slice(0, cut).slice(-200))} with ${quoted(closed)} is not ${
+          quoted(whole.slice(-400))
+        }.`,
+      );
+    }
+  }
+  return { template_is_append_only: appendOnly };
+}
+
+function checkCallNames(renderer: CheckedRenderer): Json {
+  const request = { appended: results(renderer, 1), tools: [], settings: {} };
+  const named = renderer.text.incrementText({ ...request, calls: [call(renderer, 0)] }, null);
+  const otherwise = renderer.text.incrementText({ ...request, calls: [{ ...call(renderer, 0), name: "other" }] }, null);
+  if (named === otherwise) return {};
+  throw new VerbatimError("not_ready", "The template writes the function's name with its result.");
+}
+
+function checkArguments(renderer: CheckedRenderer, written: string, wanted: string): Json {
+  const answer = { ...reply(renderer, 1), toolCalls: [{ ...call(renderer, 0), arguments: written }] };
+  const messages = [user("A first question?"), answer, ...results(renderer, 1)];
+  const text = renderer.text.promptText(conversation(messages, [TOOL]), true);
+  if (!text.includes(wanted)) throw new VerbatimError("not_ready", `The template does not write ${wanted}.`);
+  return {};
+}
+
+/** A system message, if the template takes one. */
+function opening(text: ConversationText): Message[] {
+  const system: Message = { role: "system", content: "Be brief.", source: 0 };
+  try {
+    text.promptText(conversation([system, user("?")]), true);
+    return [system];
+  } catch {
+    return [];
+  }
+}
+
+function reply(renderer: CheckedRenderer, calls: number): AssistantMessage {
+  const toolCalls = Array.from({ length: calls }, (_, index) => call(renderer, index));
+  return { role: "assistant", content: "An answer.", reasoning: REASONING, toolCalls, ...NO_FORM };
+}
+
+function call(renderer: CheckedRenderer, index: number): AssistantMessage["toolCalls"][number] {
+  return { id: renderer.callId(index), name: TOOL.name, arguments: JSON.stringify({ word: `word${index}` }) };
+}
+
+function results(renderer: CheckedRenderer, count: number): Message[] {
+  return Array.from({ length: count }, (_, index): Message => ({
+    role: "tool",
+    content: `Result ${index}.`,
+    toolCallId: renderer.callId(index),
+    source: 0,
+  }));
+}
+
+function user(content: string): Message {
+  return { role: "user", content, source: 0 };
+}
+
+function conversation(messages: readonly Message[], tools: readonly ToolDefinition[] = []): Conversation {
+  return { messages, tools, settings: {} };
+}
+
+function mustEndWith(whole: string, end: string): void {
+  if (whole.endsWith(end)) return;
+  throw new VerbatimError(
+    "not_ready",
+    `The increment ${quoted(end)} is not the end of ${quoted(whole.slice(-end.length))}.`,
+  );
+}
+
+function mustContain(text: string, message: Message): void {
+  if (typeof message.content !== "string" || text.includes(message.content)) return;
+  throw new VerbatimError("not_ready", `The template leaves out the content of a ${message.role} message.`);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,232 @@
+/**
+ * The renderer of one model: tokenizer, chat template, family and parsers bound together and tried out before first use. It
+ * knows neither engines nor tasks.
+ */
+
+import { VerbatimError } from "../core/errors.ts";
+import type { Conversation, TemplateSettings } from "../core/message.ts";
+import type { CompletionParser } from "../ports/completion_parser.ts";
+import type { ParserRequest, Rendered, Renderer, RenderIncrement } from "../ports/renderer.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
+import { compileChatTemplate } from "./chat_template.ts";
+import { checkRenderer, type RendererCheck } from "./check_renderer.ts";
+import { ConversationText } from "./conversation_text.ts";
+import { detectParsers } from "./detect_parsers.ts";
+import type { CallToName, Family } from "./families/family.ts";
+import { findFamily } from "./families/find_family.ts";
+import { Increment } from "./increment.ts";
+import { PromptTemplate } from "./prompt_template.ts";
+import { opensReasoning } from "./reasoning_markers.ts";
+
+/** Makes the parser of one completion. */
+export type CreateParser = (
+  options: ParserRequest & { readonly toolCallParser: string | null; readonly reasoningParser: string | null },
+) => CompletionParser;
+
+export interface RendererOptions {
+  readonly tokenizer: Tokenizer;
+  /** Default: the tokenizer's own. */
+  readonly chatTemplate?: string;
+  /** A family's name; `auto` (default) finds it by the parsers. */
+  readonly family?: string;
+  /** A parser's name, null for none; `auto` (default) finds it by template and vocabulary. */
+  readonly toolCallParser?: string | null;
+  readonly reasoningParser?: string | null;
+  /** More tokens that end a turn, as `generation_config.json` names them. */
+  readonly stopTokenIds?: readonly number[];
+  /** Template settings that hold where a conversation has none of that name. */
+  readonly templateDefaults?: TemplateSettings;
+  readonly createParser: CreateParser;
+  /** Milliseconds since the epoch, for templates that write the date. Default: the system's clock. */
+  readonly now?: () => number;
+}
+
+/** Makes a renderer. One that fails its checks is refused: `not_ready`, with the reasons. */
+export function createRenderer(options: RendererOptions): Renderer {
+  const { tokenizer } = options;
+  const source = options.chatTemplate ?? tokenizer.chatTemplate;
+  if (source === null) {
+    throw new VerbatimError(
+      "not_ready",
+      "The model has no chat template: neither its tokenizer nor CHAT_TEMPLATE has one.",
+    );
+  }
+  const prompt = new PromptTemplate({
+    chatTemplate: compileChatTemplate(source, { now: options.now ?? Date.now }),
+    specialTokens: tokenizer.specialTokens,
+    defaults: options.templateDefaults ?? {},
+  });
+  const detected = detectParsers({ chatTemplate: source, addedTokens: tokenizer.addedTokens.keys() });
+  const toolCallParser = chosen(options.toolCallParser, detected.toolCallParser);
+  const reasoningParser = chosen(options.reasoningParser, detected.reasoningParser);
+  const family = findFamily(options.family ?? "auto", { toolCallParser, reasoningParser });
+  const closing = closingToken(prompt, tokenizer);
+  const stopTokenIds = stopTokens(tokenizer, closing, options.stopTokenIds ?? [], family);
+  const text = new ConversationText({
+    prompt,
+    stopTexts: stopTokenIds.map((id) => tokenizer.decode([id])),
+    closedBy: family.closedBy,
+  });
+  const checks = checkRenderer({
+    text,
+    tokenizer,
+    closingText: closing === null ? null : tokenizer.decode([closing]),
+    makesCalls: toolCallParser !== null,
+    callId: (index) => family.callId({ name: "look_up", priorCalls: index, random: (digits) => padded(index, digits) }),
+  });
+  const failed = checks.filter((check) => !check.passed);
+  if (failed.length > 0) {
+    const reasons = failed.map((check) => `${check.name}: ${check.reason ?? ""}`).join("\n");
+    throw new VerbatimError("not_ready", `The chat template of family ${family.name} fails its checks:\n${reasons}`, {
+      details: { failed: failed.map((check) => check.name) },
+    });
+  }
+  return new ModelRenderer({
+    family,
+    toolCallParser,
+    reasoningParser,
+    tokenizer,
+    stopTokenIds,
+    checks,
+    text,
+    createParser: options.createParser,
+  });
+}
+
+interface ModelRendererParts {
+  readonly family: Family;
+  readonly toolCallParser: string | null;
+  readonly reasoningParser: string | null;
+  readonly tokenizer: Tokenizer;
+  readonly stopTokenIds: readonly number[];
+  readonly checks: readonly RendererCheck[];
+  readonly text: ConversationText;
+  readonly createParser: CreateParser;
+}
+
+class ModelRenderer implements Renderer {
+  readonly #family: Family;
+  readonly #text: ConversationText;
+  readonly #createParser: CreateParser;
+  readonly toolCallParser: string | null;
+  readonly reasoningParser: string | null;
+  readonly tokenizer: Tokenizer;
+  readonly stopTokenIds: readonly number[];
+  readonly checks: readonly RendererCheck[];
+
+  constructor(parts: ModelRendererParts) {
+    this.#family = parts.family;
+    this.#text = parts.text;
+    this.#createParser = parts.createParser;
+    this.toolCallParser = parts.toolCallParser;
+    this.reasoningParser = parts.reasoningParser;
+    this.tokenizer = parts.tokenizer;
+    this.stopTokenIds = parts.stopTokenIds;
+    this.checks = parts.checks;
+  }
+
+  get family(): string {
+    return this.#family.name;
+  }
+
+  renderPrompt(
+    conversation: Conversation,
+    options: { addGenerationPrompt?: boolean; signal?: AbortSignal } = {},
+  ): Promise<Rendered> {
+    const addGenerationPrompt = options.addGenerationPrompt ?? true;
+    return this.#rendered(() => this.#text.promptText(conversation, addGenerationPrompt), options.signal, {
+      endsInGenerationPrompt: addGenerationPrompt,
+    });
+  }
+
+  renderIncrement(increment: RenderIncrement, options: { signal?: AbortSignal } = {}): Promise<Rendered> {
+    const { appended, tools, settings, lastToken } = increment;
+    const ended = lastToken !== null && this.stopTokenIds.includes(lastToken);
+    const lastText = ended ? this.tokenizer.decode([lastToken]) : null;
+    const request = { appended, tools, settings, calls: increment.calls ?? [] };
+    return this.#rendered(() => this.#text.incrementText(request, lastText), options.signal, {
+      endsInGenerationPrompt: true,
+    });
+  }
+
+  parser(request: ParserRequest): CompletionParser {
+    const { toolCallParser, reasoningParser } = this;
+    return this.#createParser({ ...request, toolCallParser, reasoningParser });
+  }
+
+  callId(call: CallToName): string {
+    return this.#family.callId(call);
+  }
+
+  async #rendered(
+    render: () => string,
+    signal: AbortSignal | undefined,
+    { endsInGenerationPrompt }: { endsInGenerationPrompt: boolean },
+  ): Promise<Rendered> {
+    signal?.throwIfAborted();
+    const text = render();
+    const ids = await this.tokenizer.encodeAsync(text, {
+      addSpecialTokens: false,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return { ids, opensReasoning: endsInGenerationPrompt && opensReasoning(text, this.reasoningParser) };
+  }
+}
+
+function chosen(asked: string | null | undefined, detected: string | null): string | null {
+  return asked === undefined || asked === "auto" ? detected : asked;
+}
+
+/** The token with which the template's closer begins; null where it writes none after a reply. */
+function closingToken(prompt: PromptTemplate, tokenizer: Tokenizer): number | null {
+  const closer = closerOf(prompt);
+  let longest = "";
+  for (const text of tokenizer.addedTokens.keys()) {
+    if (text.length > longest.length && closer.startsWith(text)) longest = text;
+  }
+  return tokenizer.addedTokens.get(longest) ?? null;
+}
+
+function closerOf(prompt: PromptTemplate): string {
+  try {
+    return new Increment(prompt, { stopTexts: [] }).closer({ tools: [], settings: {} });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new VerbatimError("not_ready", `The chat template does not render the simplest conversation: ${reason}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The template's closer first, then the family's, the configured and the tokenizer's own, each once. */
+function stopTokens(
+  tokenizer: Tokenizer,
+  closing: number | null,
+  configured: readonly number[],
+  family: Family,
+): number[] {
+  const ids = new Set<number>();
+  if (closing !== null) ids.add(closing);
+  for (const text of family.closedBy) {
+    const id = tokenizer.addedTokens.get(text);
+    if (id !== undefined) ids.add(id);
+  }
+  for (const id of configured) {
+    if (!Number.isInteger(id) || id < 0 || id >= tokenizer.vocabSize) {
+      throw new VerbatimError(
+        "not_ready",
+        `Stop token ${id} is not in the vocabulary of ${tokenizer.vocabSize} tokens.`,
+      );
+    }
+    ids.add(id);
+  }
+  if (tokenizer.eosId !== null) ids.add(tokenizer.eosId);
+  if (ids.size === 0) {
+    throw new VerbatimError("not_ready", "No token is known that ends a turn: neither template nor files name one.");
+  }
+  return [...ids];
+}
+
+function padded(index: number, digits: number): string {
+  return index.toString(16).padStart(digits, "0");
+}

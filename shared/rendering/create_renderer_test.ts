@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
+import { VerbatimError } from "../core/errors.ts";
+import type { AssistantMessage, Message, ToolCall, ToolDefinition } from "../core/message.ts";
+import { createRenderer, type RendererOptions } from "./create_renderer.ts";
+
+const tokenizer = await qwen3Tokenizer();
+const renderer = qwen3();
+const IM_END = 151645;
+
+function qwen3(options: Partial<RendererOptions> = {}) {
+  return createRenderer({
+    tokenizer,
+    createParser: () => assert.fail("no completion is parsed here"),
+    ...options,
+  });
+}
+
+const TOOL: ToolDefinition = {
+  name: "read",
+  raw: { name: "read", description: "Reads a file.", parameters: { type: "object", properties: {} } },
+};
+
+function user(content: string): Message {
+  return { role: "user", content, source: 0 };
+}
+
+function tool(toolCallId: string, content: string): Message {
+  return { role: "tool", toolCallId, content, source: 0 };
+}
+
+function assistant(content: string, rest: { reasoning?: string; toolCalls?: ToolCall[] } = {}): AssistantMessage {
+  return {
+    role: "assistant",
+    content,
+    reasoning: rest.reasoning ?? null,
+    toolCalls: rest.toolCalls ?? [],
+    form: "",
+    source: 0,
+  };
+}
+
+async function promptText(messages: Message[], options: { settings?: object; tools?: ToolDefinition[] } = {}) {
+  const { ids } = await renderer.renderPrompt({
+    messages,
+    tools: options.tools ?? [],
+    settings: { ...options.settings },
+  });
+  return tokenizer.decode(ids);
+}
+
+async function incrementText(appended: Message[], lastToken: number | null, settings = {}) {
+  const { ids } = await renderer.renderIncrement({ appended, tools: [], settings, lastToken });
+  return tokenizer.decode(ids);
+}
+
+Deno.test("createRenderer finds Qwen3's family, parsers and stop token", () => {
+  assert.equal(renderer.family, "qwen3");
+  assert.equal(renderer.toolCallParser, "qwen25");
+  assert.equal(renderer.reasoningParser, "qwen3");
+  assert.deepEqual(renderer.stopTokenIds, [IM_END]);
+  assert.deepEqual(qwen3({ stopTokenIds: [IM_END, 151643] }).stopTokenIds, [IM_END, 151643]);
+  assert.ok(renderer.checks.length > 8 && renderer.checks.every((check) => check.passed));
+});
+
+Deno.test("createRenderer takes the parsers it is told", () => {
+  const told = qwen3({ toolCallParser: "hermes", reasoningParser: null });
+  assert.equal(told.toolCallParser, "hermes");
+  assert.equal(told.reasoningParser, null);
+  assert.equal(told.family, "general");
+});
+
+Deno.test("createRenderer refuses a stop token outside the vocabulary and an unknown family", () => {
+  assert.throws(() => qwen3({ stopTokenIds: [tokenizer.vocabSize] }), { code: "not_ready" });
+  assert.throws(() => qwen3({ family: "unheard" }), { code: "not_ready" });
+});
+
+Deno.test("renderPrompt gives the template's text", async () => {
+  assert.equal(
+    await promptText([{ role: "system", content: "Be brief.", source: 0 }, user("Hi")]),
+    "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n",
+  );
+  assert.equal(
+    await promptText([user("Hi"), assistant("Hello."), user("Again 漢😀")]),
+    "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nAgain 漢😀<|im_end|>\n" +
+      "<|im_start|>assistant\n",
+  );
+});
+
+Deno.test("renderPrompt writes tools, calls and results as the template does", async () => {
+  const calls = [{ id: "call_1", name: "read", arguments: '{"path":"a.txt","lines":[1,2]}' }];
+  const text = await promptText(
+    [user("Read a.txt"), assistant("", { reasoning: "I read.", toolCalls: calls }), tool("call_1", "text")],
+    { tools: [TOOL] },
+  );
+  assert.ok(text.includes(
+    '<tools>\n{"type": "function", "function": {"name": "read", "description": "Reads a file.", ' +
+      '"parameters": {"type": "object", "properties": {}}}}\n</tools>',
+  ));
+  assert.ok(text.endsWith(
+    "<|im_start|>assistant\n<think>\nI read.\n</think>\n\n<tool_call>\n" +
+      '{"name": "read", "arguments": {"path": "a.txt", "lines": [1, 2]}}\n</tool_call><|im_end|>\n' +
+      "<|im_start|>user\n<tool_response>\ntext\n</tool_response><|im_end|>\n<|im_start|>assistant\n",
+  ));
+});
+
+Deno.test("renderPrompt without a generation prompt ends in the last message", async () => {
+  const { ids, opensReasoning } = await renderer.renderPrompt(
+    { messages: [user("Hi")], tools: [], settings: {} },
+    { addGenerationPrompt: false },
+  );
+  assert.equal(tokenizer.decode(ids), "<|im_start|>user\nHi<|im_end|>\n");
+  assert.equal(opensReasoning, false);
+});
+
+Deno.test("renderPrompt refuses images and settings that the conversation itself fills", async () => {
+  const image: Message = {
+    role: "user",
+    content: [{ type: "text", text: "Look" }, { type: "image", sha256: "0", url: "data:," }],
+    source: 3,
+  };
+  await assert.rejects(renderer.renderPrompt({ messages: [image], tools: [], settings: {} }), { code: "unsupported" });
+  await assert.rejects(renderer.renderPrompt({ messages: [user("Hi")], tools: [], settings: { messages: [] } }), {
+    code: "invalid_request",
+  });
+});
+
+Deno.test("renderPrompt tells the template's own words when it refuses", async () => {
+  const picky = qwen3({
+    chatTemplate: tokenizer.chatTemplate +
+      "{%- if mood is defined %}{{ raise_exception('No ' + mood + '.') }}{% endif %}",
+  });
+  await assert.rejects(
+    picky.renderPrompt({ messages: [user("Hi")], tools: [], settings: { mood: "anger" } }),
+    (error) =>
+      error instanceof VerbatimError && error.code === "invalid_request" && error.message.includes("No anger."),
+  );
+});
+
+Deno.test("renderIncrement closes the line of a turn that ended by itself, and the whole turn otherwise", async () => {
+  const rest = "\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
+  assert.equal(await incrementText([user("Hi")], IM_END), rest);
+  assert.equal(await incrementText([user("Hi")], null), `<|im_end|>${rest}`);
+  assert.equal(await incrementText([user("Hi")], 9707), `<|im_end|>${rest}`, "cut by length");
+  assert.equal(await incrementText([user("Hi")], 151643), `<|im_end|>${rest}`, "ended by another stop token");
+});
+
+Deno.test("renderIncrement puts consecutive tool results into one block", async () => {
+  assert.equal(
+    await incrementText([tool("a", "1"), tool("b", "2")], IM_END),
+    "\n<|im_start|>user\n<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response><|im_end|>\n" +
+      "<|im_start|>assistant\n",
+  );
+});
+
+Deno.test("renderIncrement takes empty content, system messages and assistant messages as context", async () => {
+  assert.equal(await incrementText([user("")], IM_END), "\n<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n");
+  assert.equal(
+    await incrementText(
+      [{ role: "system", content: "New rule.", source: 0 }, assistant("So be it."), user("?")],
+      IM_END,
+    ),
+    "\n<|im_start|>system\nNew rule.<|im_end|>\n<|im_start|>assistant\nSo be it.<|im_end|>\n<|im_start|>user\n?<|im_end|>\n" +
+      "<|im_start|>assistant\n",
+  );
+});
+
+Deno.test("renderIncrement finds its place though a message quotes the sentinel", async () => {
+  const quote = "VerbatimSampledTextEndsHere and VerbatimSampledTextEndsHere0";
+  assert.equal(
+    await incrementText([user(quote)], IM_END),
+    `\n<|im_start|>user\n${quote}<|im_end|>\n<|im_start|>assistant\n`,
+  );
+});
+
+Deno.test("opensReasoning tells an open block from none and from an empty one", async () => {
+  const conversation = { messages: [user("Hi")], tools: [], settings: {} };
+  const off = { ...conversation, settings: { enable_thinking: false } };
+  assert.equal((await renderer.renderPrompt(conversation)).opensReasoning, false);
+  const closed = await renderer.renderPrompt(off);
+  assert.ok(tokenizer.decode(closed.ids).endsWith("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
+  assert.equal(closed.opensReasoning, false);
+  const forced = qwen3({
+    chatTemplate: `${tokenizer.chatTemplate}{%- if add_generation_prompt %}{{- '<think>\\n' }}{% endif %}`,
+  });
+  assert.equal((await forced.renderPrompt(conversation)).opensReasoning, true);
+  assert.equal(
+    (await forced.renderPrompt({ ...conversation, messages: [user("<think>\n")] }, {
+      addGenerationPrompt: false,
+    })).opensReasoning,
+    false,
+  );
+});
+
+Deno.test("renderIncrement follows the template settings", async () => {
+  assert.ok(
+    (await incrementText([user("Hi")], IM_END, { enable_thinking: false })).endsWith(
+      "<|im_start|>assistant\n<think>\n\n</think>\n\n",
+    ),
+  );
+});
+
+Deno.test("rendering stops when its signal is aborted", async () => {
+  const signal = AbortSignal.abort(new Error("gone"));
+  await assert.rejects(renderer.renderPrompt({ messages: [user("Hi")], tools: [], settings: {} }, { signal }), {
+    message: "gone",
+  });
+});
+
+Deno.test("createRenderer refuses a template that can't be continued, with the reasons", () => {
+  const cases: [string, string, RegExp][] = [
+    ["parse error", "{% if %}", /can't be parsed/],
+    ["no content", "{% for m in messages %}<|im_start|>{{ m.role }}<|im_end|>{% endfor %}", /content/],
+    [
+      "results dropped",
+      "{% for m in messages if m.role != 'tool' %}<|im_start|>{{ m.role }}\n{{ m.content }}" +
+      "{% for c in m.tool_calls %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}",
+      /a tool result can be appended/,
+    ],
+  ];
+  for (const [name, chatTemplate, reason] of cases) {
+    assert.throws(() => qwen3({ chatTemplate }), (error) => {
+      assert.ok(error instanceof VerbatimError, name);
+      assert.equal(error.code, "not_ready", `${name}: ${error.message}`);
+      assert.match(error.message, reason);
+      return true;
+    });
+  }
+});
+
+Deno.test("a role that the template can't append is refused, not rendered wrong", async () => {
+  const noSystem = qwen3({
+    chatTemplate: "{% for m in messages %}{% if m.role == 'system' and not loop.first %}" +
+      "{{ raise_exception('System comes first') }}{% endif %}" +
+      "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}" +
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+  });
+  const system: Message = { role: "system", content: "Rule.", source: 5 };
+  const request = { tools: [], settings: {}, lastToken: null };
+  await assert.rejects(noSystem.renderIncrement({ ...request, appended: [system, user("?")] }), {
+    code: "unsupported",
+  });
+  const { ids } = await noSystem.renderIncrement({ ...request, appended: [user("?")] });
+  assert.equal(tokenizer.decode(ids), "<|im_end|>\n<|im_start|>user\n?<|im_end|>\n<|im_start|>assistant\n");
+});
+
+const words = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 12 }),
+  fc.constantFrom("", "Hello", "\n\nx\n", " a  b ", "</think>", "<think>", "<tool_response>", "{}", "漢字 😀\n"),
+);
+const step = fc.record({
+  reasoning: fc.option(words, { freq: 3 }),
+  content: words,
+  calls: fc.array(fc.record({ name: fc.constantFrom("read", "write"), value: words }), { maxLength: 3 }),
+  results: fc.boolean(),
+  question: fc.option(words),
+  rule: fc.option(words, { freq: 5 }),
+});
+
+Deno.test("series and increment equal the one-shot rendering wherever the template is append-only", async () => {
+  let compared = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), fc.boolean(), async (steps, withTools) => {
+      const tools = withTools ? [TOOL] : [];
+      const messages: Message[] = [user("A first question?")];
+      for (const [index, { reasoning, content, calls, results, question, rule }] of steps.entries()) {
+        const toolCalls = calls.map(({ name, value }, call) => ({
+          id: `call_${index}_${call}`,
+          name,
+          arguments: JSON.stringify({ value }),
+        }));
+        messages.push(assistant(content, { ...(reasoning === null ? {} : { reasoning }), toolCalls }));
+        const appended: Message[] = results ? toolCalls.map((call) => tool(call.id, content)) : [];
+        if (rule !== null) appended.push({ role: "system", content: rule, source: 0 });
+        if (question !== null || appended.length === 0) appended.push(user(question ?? "Go on."));
+        const before = { messages: [...messages], tools, settings: {} };
+        const shorter = await renderer.renderPrompt(before, { addGenerationPrompt: false });
+        messages.push(...appended);
+        const longer = tokenizer.decode((await renderer.renderPrompt({ ...before, messages })).ids);
+        // A completion ends in its stop token; what the template writes after it is not sampled.
+        const series = shorter.ids.subarray(0, shorter.ids.lastIndexOf(IM_END) + 1);
+        const increment = await renderer.renderIncrement({ appended, tools, settings: {}, lastToken: IM_END });
+        const text = tokenizer.decode(increment.ids);
+        assert.deepEqual(increment.ids, tokenizer.encode(text));
+        assert.ok(longer.endsWith(text));
+        if (!longer.startsWith(tokenizer.decode(shorter.ids))) continue;
+        compared++;
+        assert.equal(tokenizer.decode([...series, ...increment.ids]), longer);
+      }
+    }),
+    { numRuns: 100 },
+  );
+  assert.ok(compared > 20, `${compared} comparisons`);
+});
