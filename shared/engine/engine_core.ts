@@ -1,0 +1,204 @@
+/** The engine behind its routes: model, script, scheduler, faults and versions in one place. It knows no HTTP. */
+
+import { VerbatimError } from "../core/errors.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
+import { candidatePool } from "./candidate_pool.ts";
+import { type EmbeddedEngineOptions, timerSleep } from "./engine_options.ts";
+import { EngineRefusal } from "./engine_refusal.ts";
+import { EngineRequest } from "./engine_request.ts";
+import { FaultList } from "./fault_list.ts";
+import type { FinishReason } from "./finish_reason.ts";
+import type { GenerateItem } from "./generate_body.ts";
+import { Generation } from "./generation.ts";
+import { LanguageModel } from "./language_model.ts";
+import { ModelPredictor, NullPredictor, type Predictor } from "./predictor.ts";
+import { PrefixState, type TurnMarks } from "./prefix_state.ts";
+import type { AnswerContext } from "./response_body.ts";
+import { type SamplingOptions, samplingOptions } from "./sampling_options.ts";
+import { Scheduler, type Sleep } from "./scheduler.ts";
+import { CompiledScript } from "./script.ts";
+
+const FAULT_TAIL_IDS = 512;
+
+/** A request that was checked and may start, with the scheduler's own objection where it has one. */
+export interface CheckedRequest {
+  readonly request: EngineRequest;
+  readonly objection: FinishReason | null;
+}
+
+/** The engine. */
+export class EngineCore {
+  readonly tokenizer: Tokenizer;
+  readonly options: EmbeddedEngineOptions;
+  readonly scheduler: Scheduler;
+  readonly faults = new FaultList();
+  readonly stopIds: readonly number[];
+  readonly sleep: Sleep;
+  readonly now: () => number;
+  modelPath: string;
+  weightVersion: string;
+  /** Fires when the server has died. */
+  readonly death = new AbortController();
+  readonly #stopSet: ReadonlySet<number>;
+  readonly #marks: TurnMarks;
+  readonly #script: CompiledScript | null;
+  readonly #model: LanguageModel;
+  readonly #pool: Uint32Array;
+  readonly #random: () => number;
+
+  /** Looks at the vocabulary once. Refuses a script where the vocabulary has no generation prompt to hang it on. */
+  constructor(options: EmbeddedEngineOptions) {
+    const { tokenizer } = options;
+    this.options = options;
+    this.tokenizer = tokenizer;
+    this.modelPath = options.modelName;
+    this.weightVersion = options.weightVersion ?? "default";
+    this.sleep = options.sleep ?? timerSleep;
+    this.now = options.now ?? Date.now;
+    this.#random = options.random ?? Math.random;
+    this.stopIds = options.stopIds ?? modelStopIds(tokenizer);
+    this.#stopSet = new Set(this.stopIds);
+    const encode = (text: string): Uint32Array => tokenizer.encode(text, { addSpecialTokens: false });
+    const generationPrompt = options.generationPrompt ??
+      (tokenizer.addedTokens.has("<|im_start|>") ? "<|im_start|>assistant\n" : "");
+    const suffixes = options.generationPromptSuffixes ?? ["<think>\n\n</think>\n\n", "<think>\n"];
+    this.#marks = {
+      stopIds: this.#stopSet,
+      generationPrompt: encode(generationPrompt),
+      suffixes: suffixes.map(encode).sort((a, b) => b.length - a.length),
+    };
+    const stopId = this.stopIds[0] ?? null;
+    if (options.script === undefined) {
+      this.#script = null;
+    } else if (stopId === null || generationPrompt === "") {
+      throw new VerbatimError("invalid_request", "A script needs a generation prompt and a stop token; set both.");
+    } else {
+      this.#script = new CompiledScript(options.script, { tokenizer, stopId });
+    }
+    this.#pool = candidatePool(tokenizer).filter((id) => !this.#stopSet.has(id));
+    const { vocabSize } = tokenizer;
+    this.#model = new LanguageModel({ vocabSize, seed: options.seed ?? 0, stopId, pool: this.#pool });
+    this.scheduler = new Scheduler({
+      maxRunningRequests: options.maxRunningRequests ?? 256,
+      maxQueuedRequests: options.maxQueuedRequests ?? null,
+      cacheTokens: options.cacheTokens ?? 2_000_000,
+      firstTokenDelayMs: options.firstTokenDelayMs ?? 0,
+      tokenDelayMs: options.tokenDelayMs ?? 0,
+      sleep: this.sleep,
+      die: () => this.die(),
+    });
+  }
+
+  /** What answers say of the engine now. */
+  answerContext(): AnswerContext {
+    return { weightVersion: this.weightVersion, nowMs: this.now() };
+  }
+
+  /** Ends the server: nothing is answered any more. */
+  die(): void {
+    this.death.abort();
+  }
+
+  /** Reads and checks one prompt of a request, in SGLang's order. Throws `EngineRefusal`. */
+  async check(item: GenerateItem): Promise<CheckedRequest> {
+    const prompt = await this.#promptOf(item);
+    this.#checkLength(prompt.length, item);
+    const { vocabSize } = this.tokenizer;
+    for (const id of item.tokenIdsLogprob ?? []) {
+      if (id < 0 || id >= vocabSize) {
+        throw new EngineRefusal(
+          "value",
+          `token_ids_logprob contains out-of-vocabulary token id ${id}; valid range is [0, ${vocabSize}).`,
+        );
+      }
+    }
+    const options = samplingOptions(item.samplingParams, vocabSize);
+    const left = this.options.maxContextTokens - prompt.length;
+    const maxNewTokens = Math.min(options.maxNewTokens ?? Infinity, left);
+    const generation = new Generation({ prompt, item, options, maxNewTokens }, {
+      predictor: this.#predictor(prompt.length, Math.min(maxNewTokens, 4096)),
+      tokenizer: this.tokenizer,
+      stopIds: this.#stopSet,
+      random: this.#random,
+    });
+    const faults = this.faults.plan({
+      rid: item.rid,
+      stream: item.stream,
+      scoring: item.returnLogprob && item.logprobStartLen >= 0,
+      promptTail: () => this.tokenizer.decode(prompt.subarray(-FAULT_TAIL_IDS)),
+    });
+    const request = new EngineRequest(generation, { faults, startedAtMs: this.now() });
+    return { request, objection: this.#objection(prompt.length, item, options) };
+  }
+
+  async #promptOf(item: GenerateItem): Promise<Uint32Array> {
+    if (item.inputIds === null) {
+      if (item.text === null || item.text === "") {
+        throw new EngineRefusal("value", "texts cannot be empty and tokenizer must be initialized");
+      }
+      return await this.tokenizer.encodeAsync(item.text, { addSpecialTokens: true });
+    }
+    const { vocabSize } = this.tokenizer;
+    for (const id of item.inputIds) {
+      if (typeof id === "number" && id >= 0 && id < vocabSize) continue;
+      // SGLang looks at no id; the embedding lookup of a bad one takes the whole server down.
+      if (typeof id === "number" && this.options.outOfVocabulary === "die") this.die();
+      throw new EngineRefusal("type", `input id ${String(id)} is not in [0, ${vocabSize})`);
+    }
+    return Uint32Array.from(item.inputIds);
+  }
+
+  #checkLength(tokens: number, item: GenerateItem): void {
+    const context = this.options.maxContextTokens;
+    if (tokens >= context) {
+      throw new EngineRefusal(
+        "value",
+        `The input (${tokens} tokens) is longer than the model's context length (${context} tokens).`,
+      );
+    }
+    const wanted = item.samplingParams.max_new_tokens;
+    if (typeof wanted === "number" && tokens + wanted > context) {
+      throw new EngineRefusal(
+        "value",
+        `Requested token count exceeds the model's maximum context length of ${context} tokens. You requested a ` +
+          `total of ${tokens + wanted} tokens: ${tokens} tokens from the input messages and ${wanted} tokens for the ` +
+          "completion. Please reduce the number of tokens in the input messages or the completion to fit within the " +
+          "limit.",
+      );
+    }
+  }
+
+  /** What SGLang's scheduler refuses after the request check passed: an abort with status 400. */
+  #objection(tokens: number, item: GenerateItem, options: SamplingOptions): FinishReason | null {
+    const pool = this.options.kvPoolTokens ?? null;
+    const start = item.logprobStartLen;
+    if (item.returnLogprob && start < -1) throw new EngineRefusal("type", `logprob_start_len ${start} trips an assert`);
+    const message = pool !== null && tokens >= pool
+      ? `Input length (${tokens} tokens) exceeds the maximum allowed length (${pool - 1} tokens). ` +
+        "Use a shorter input or enable --allow-auto-truncate."
+      : item.returnLogprob && start > tokens
+      ? `req.logprob_start_len=${start} is higher than the number of input tokens ` +
+        `len(req.origin_input_ids)=${tokens}. Please use a smaller logprob_start_len.`
+      : options.grammar !== null
+      ? "Grammar-based generation (json_schema, regex, ebnf, structural_tag) is not supported when the server is " +
+        "launched with --grammar-backend none"
+      : null;
+    return message === null ? null : { type: "abort", message, status_code: 400, err_type: "BadRequestError" };
+  }
+
+  #predictor(promptTokens: number, newTokens: number): Predictor {
+    const reply = this.options.nullReplyTokens ?? null;
+    if (reply !== null) {
+      const ids = Uint32Array.from({ length: Math.max(0, reply - 1) }, (_, i) => this.#pool[i % this.#pool.length]!);
+      return new NullPredictor(ids, this.stopIds[0] ?? 0);
+    }
+    const state = new PrefixState(this.#marks, { script: this.#script, capacity: promptTokens + newTokens });
+    return new ModelPredictor(this.#model, state);
+  }
+}
+
+function modelStopIds(tokenizer: Tokenizer): number[] {
+  const { addedTokens, eosId } = tokenizer;
+  const known = [addedTokens.get("<|im_end|>"), eosId, addedTokens.get("<|endoftext|>")];
+  return [...new Set(known.filter((id) => id !== undefined && id !== null))];
+}

@@ -1,0 +1,85 @@
+/** One request in flight: its phase, its end, and who waits for it. It does not run itself. */
+
+import type { FaultPlan } from "./fault_list.ts";
+import { ABORTED, type FinishReason } from "./finish_reason.ts";
+import type { Generation } from "./generation.ts";
+
+/** Where a request stands. */
+export type RequestPhase = "queued" | "running" | "finished";
+
+/** One request. */
+export class EngineRequest {
+  readonly rid: string;
+  readonly generation: Generation;
+  readonly faults: FaultPlan;
+  phase: RequestPhase = "queued";
+  finish: FinishReason | null = null;
+  /** Whether it ended while it was in the queue: its answer then lacks most of `meta_info`. */
+  endedInQueue = false;
+  cachedTokens = 0;
+  retractions = 0;
+  /** Whether nobody will read the answer. */
+  clientGone = false;
+  readonly startedAtMs: number;
+  readonly #abort = new AbortController();
+  #waiters: (() => void)[] = [];
+  #deafTo: number;
+  #abortReason: FinishReason | null = null;
+
+  /** `generation` carries the id and everything asked for. */
+  constructor(generation: Generation, options: { faults: FaultPlan; startedAtMs: number }) {
+    this.rid = generation.input.item.rid;
+    this.generation = generation;
+    this.faults = options.faults;
+    this.startedAtMs = options.startedAtMs;
+    this.#deafTo = options.faults.get("deaf")?.aborts ?? 0;
+  }
+
+  /** Fires when the request is to end early. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Why it is to end early, or null. */
+  get abortReason(): FinishReason | null {
+    return this.#abortReason;
+  }
+
+  /** Whether this abort is one of those a `deaf` request misses; counts it. */
+  missesAbort(): boolean {
+    if (this.#deafTo === 0) return false;
+    this.#deafTo--;
+    return true;
+  }
+
+  /** Asks it to end early; takes effect where it next looks. */
+  abort(reason: FinishReason = ABORTED): void {
+    if (this.finish !== null || this.#abortReason !== null) return;
+    this.#abortReason = reason;
+    this.#abort.abort();
+  }
+
+  /** Ends it. */
+  end(finish: FinishReason): void {
+    if (this.finish !== null) return;
+    this.finish = finish;
+    this.phase = "finished";
+    this.generation.text.end(finish, this.generation.outputIds);
+    this.notify();
+  }
+
+  /** Resolves when there are at least `count` ids, or the end. */
+  async reaches(count: number): Promise<void> {
+    while (this.finish === null && this.generation.outputIds.length < count) {
+      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    }
+  }
+
+  /** Wakes those who wait. */
+  notify(): void {
+    if (this.#waiters.length === 0) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const wake of waiters) wake();
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * The JSON of one answer or frame of `/generate`: which fields, cumulative or delta, and what faults make of them.
+ * It does not send anything.
+ */
+
+import type { EngineRequest } from "./engine_request.ts";
+import type { LogprobEntry, LogprobRows } from "./generation.ts";
+
+/** What an answer says of the engine. */
+export interface AnswerContext {
+  readonly weightVersion: string;
+  readonly nowMs: number;
+}
+
+/** Which output positions a frame covers: ids `from` (inclusive) to `to` (exclusive) of those sampled so far. */
+export interface FrameSpan {
+  readonly from: number;
+  readonly to: number;
+  /** Text shown by the frames before, in UTF-16 units. */
+  readonly textFrom: number;
+  /** Whether this frame carries the input logprobs. */
+  readonly withInput: boolean;
+}
+
+/** A logprob that is written as the bare word NaN. */
+const NAN_MARK = "\u0000NaN";
+
+type Body = Record<string, unknown>;
+
+/** The whole answer of a finished request. */
+export function answerBody(request: EngineRequest, context: AnswerContext): Body {
+  const to = request.generation.outputIds.length;
+  return frameBody(request, { from: 0, to, textFrom: 0, withInput: true }, context);
+}
+
+/** One frame; the last one if it covers all ids of a finished request. */
+export function frameBody(request: EngineRequest, span: FrameSpan, context: AnswerContext): Body {
+  const { generation } = request;
+  const last = request.finish !== null && span.to === generation.outputIds.length;
+  if (last && request.endedInQueue) return queueAbortBody(request, context);
+  const { item, prompt } = generation.input;
+  const text = last ? generation.text.whole : generation.text.shown(span.to);
+  const meta: Body = {
+    id: request.rid,
+    finish_reason: last ? request.finish : null,
+    prompt_tokens: prompt.length,
+    weight_version: context.weightVersion,
+    num_retractions: request.retractions,
+    ...(item.returnLogprob ? logprobFields(request, span) : {}),
+    reasoning_tokens: 0,
+    completion_tokens: span.to,
+    cached_tokens: request.cachedTokens,
+  };
+  if (last) meta.e2e_latency = (context.nowMs - request.startedAtMs) / 1000;
+  const body: Body = {
+    text: text.slice(span.textFrom),
+    output_ids: generation.outputIds.slice(span.from, span.to),
+    ...(item.returnPromptTokenIds ? { prompt_token_ids: [...prompt] } : {}),
+    meta_info: meta,
+  };
+  distort(request, body, meta, span.from);
+  return body;
+}
+
+/** The JSON text of a body. */
+export function bodyText(body: unknown): string {
+  const text = JSON.stringify(body);
+  return text.includes("\\u0000NaN") ? text.replaceAll(JSON.stringify(NAN_MARK), "NaN") : text;
+}
+
+/** An abort in the queue knows little; a stream's last frame then holds the last id alone. */
+function queueAbortBody(request: EngineRequest, context: AnswerContext): Body {
+  const { outputIds, text, input } = request.generation;
+  return {
+    text: text.whole,
+    output_ids: input.item.stream ? outputIds.slice(-1) : [...outputIds],
+    meta_info: {
+      id: request.rid,
+      finish_reason: request.finish,
+      weight_version: context.weightVersion,
+      e2e_latency: (context.nowMs - request.startedAtMs) / 1000,
+    },
+  };
+}
+
+function logprobFields(request: EngineRequest, span: FrameSpan): Body {
+  const { inputRows, outputRows, input } = request.generation;
+  const { topLogprobsNum, tokenIdsLogprob } = input.item;
+  const own = <Row>(rows: readonly Row[]): Row[] => rows.slice(span.from, span.to);
+  const given = <Row>(rows: readonly Row[]): Row[] => span.withInput ? rows.slice() : [];
+  const fields: Body = {
+    input_token_logprobs: given(inputRows.tokens),
+    output_token_logprobs: own(outputRows.tokens),
+    output_token_logprobs_length: span.to,
+  };
+  if (topLogprobsNum > 0) {
+    fields.input_top_logprobs = given(inputRows.top);
+    fields.output_top_logprobs = own(outputRows.top);
+  }
+  if (tokenIdsLogprob !== null) {
+    fields.input_token_ids_logprobs = given(inputRows.chosen);
+    fields.output_token_ids_logprobs = own(outputRows.chosen);
+  }
+  return fields;
+}
+
+/** Applies the faults that falsify an answer; `from` is the output position of the first id in it. */
+function distort(request: EngineRequest, body: Body, meta: Body, from: number): void {
+  const { faults, generation } = request;
+  if (faults.all.length === 0) return;
+  const ids = generation.outputIds.slice(from, from + listOf(body.output_ids).length);
+  const entries = copyEntries(generation.outputRows, from, ids.length);
+  const wrongId = faults.get("output_id");
+  if (wrongId !== null && ids[wrongId.at - from] !== undefined) {
+    ids[wrongId.at - from] = wrongId.id;
+    const entry = entries[wrongId.at - from];
+    if (wrongId.everywhere === true && entry !== undefined) entry[1] = wrongId.id;
+    body.output_ids = ids;
+  }
+  const wrongLogprob = faults.get("logprob");
+  const hit: (number | string | null)[] | undefined = wrongLogprob === null
+    ? undefined
+    : entries[wrongLogprob.at - from];
+  if (wrongLogprob !== null && hit !== undefined) hit[0] = wrongLogprob.value === "NaN" ? NAN_MARK : wrongLogprob.value;
+  if (meta.output_token_logprobs !== undefined) {
+    const problem = faults.get("logprobs")?.problem;
+    if (problem === "short") entries.pop();
+    if (problem === "long") entries.push([-1, 0, null]);
+    if (problem === "missing") delete meta.output_token_logprobs;
+    else meta.output_token_logprobs = entries;
+  }
+  const input = faults.get("input_logprobs")?.problem;
+  if (input !== undefined && meta.input_token_logprobs !== undefined) distortInput(input, generation.inputRows, meta);
+  for (const name of faults.get("meta")?.drop ?? []) delete meta[name];
+}
+
+function distortInput(
+  problem: "missing" | "short" | "shifted" | "null" | "wrong_id",
+  rows: LogprobRows,
+  meta: Body,
+): void {
+  const entries = copyEntries(rows, 0, rows.tokens.length);
+  const last = entries.at(-1);
+  if (problem === "short") entries.pop();
+  if (problem === "shifted") entries.shift();
+  if (problem === "null" && last !== undefined) last[0] = null;
+  if (problem === "wrong_id" && last !== undefined) last[1] += 1;
+  if (problem === "missing") delete meta.input_token_logprobs;
+  else meta.input_token_logprobs = entries;
+}
+
+function copyEntries(rows: LogprobRows, from: number, count: number): LogprobEntry[] {
+  return rows.tokens.slice(from, from + count).map(([logprob, id, text]) => [logprob, id, text]);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
