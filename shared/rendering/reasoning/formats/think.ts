@@ -1,0 +1,24 @@
+/** `<think>` ... `</think>`: most models. They differ in when a template opens the block, which is not read here. */
+
+import type { ReasoningFormat } from "../reasoning_format.ts";
+
+export const THINK: ReasoningFormat = {
+  names: [
+    "qwen3",
+    "qwen3-thinking",
+    "deepseek-r1",
+    "deepseek-v3",
+    "deepseek-v4",
+    "glm45",
+    "interns1",
+    "kimi_k2",
+    "mimo",
+    "minimax",
+    "nemotron_3",
+    "poolside_v1",
+    "step3",
+    "step3p5",
+  ],
+  stopTokens: ["<|im_end|>", "<|endoftext|>", "<｜end▁of▁sentence｜>", "[e~["],
+  syntax: { type: "tags", start: "<think>", end: "</think>" },
+};

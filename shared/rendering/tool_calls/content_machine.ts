@@ -1,0 +1,47 @@
+/** Reads the answer: text, framing and the blocks of one format. It knows no format's inside. */
+
+import type { MachineContext } from "./call_block.ts";
+import { MarkerSet } from "./marker_set.ts";
+import { accept, seek } from "./reading.ts";
+import type { Step } from "./text_cursor.ts";
+import type { BlockReader } from "./tool_call_format.ts";
+
+/** What is read in an answer. */
+export interface ContentOptions {
+  /** Null where calls are not read: call markup is then text. */
+  readonly reader: BlockReader | null;
+  readonly framing: readonly string[];
+  /** The end marker of a reasoning block that a call closed; one is dropped. */
+  readonly strayEnd: string | null;
+}
+
+/** Reads to the end of the text. */
+export function* readContent(context: MachineContext, options: ContentOptions): Step<void> {
+  const { cursor, sink } = context;
+  const { reader, framing } = options;
+  const starts = new Set(reader?.starts);
+  const candidates = reader?.candidates ?? [];
+  const lasting = new MarkerSet([...starts, ...candidates, ...framing]);
+  let markers = options.strayEnd === null ? lasting : new MarkerSet([...lasting.literals, options.strayEnd]);
+  function onText(text: string): void {
+    sink.content(text);
+  }
+  if (reader?.readOpening !== undefined) yield* reader.readOpening();
+  for (;;) {
+    const marker = yield* seek(cursor, markers, onText);
+    if (marker === null) return;
+    if (starts.has(marker) && reader !== null) {
+      yield* reader.readBlock(marker);
+    } else if (candidates.includes(marker)) {
+      const isBlock = reader?.readCandidate === undefined ? false : yield* reader.readCandidate();
+      if (!isBlock) {
+        yield* accept(cursor, [marker]);
+        sink.content(marker);
+      }
+    } else {
+      cursor.position += marker.length;
+      sink.framing(marker.length);
+      if (marker === options.strayEnd) markers = lasting;
+    }
+  }
+}

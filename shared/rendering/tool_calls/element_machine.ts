@@ -1,0 +1,189 @@
+/**
+ * Reads calls written as elements, one for each argument, typed by the tool's schema (rules 8 and 9). It knows the formats
+ * as data only.
+ */
+
+import { CallBlock, type MachineContext } from "./call_block.ts";
+import { SectionReader } from "./call_section.ts";
+import { attributesOf, closingOf, type ElementSyntax, type TagHead } from "./element_syntax.ts";
+import { JsonScanner } from "./json_scanner.ts";
+import { compactJson } from "./json_text.ts";
+import { escapePattern, MarkerSet } from "./marker_set.ts";
+import { accept, peek, readUntil, seek, skipSpace } from "./reading.ts";
+import { acceptAll, scan } from "./tagged_json_machine.ts";
+import type { Step } from "./text_cursor.ts";
+import type { BlockReader } from "./tool_call_format.ts";
+
+interface ArgumentSpan {
+  readonly key: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What comes where an argument or the end of the call belongs. */
+type Next = { readonly type: "argument"; readonly key: string } | { readonly type: "end" | "broken" | "none" };
+
+/** Reads the calls of one completion. */
+export class ElementReader implements BlockReader {
+  readonly starts: readonly string[];
+  readonly #context: MachineContext;
+  readonly #syntax: ElementSyntax;
+  readonly #section: SectionReader;
+  /** Markers that show that a call is over without its end. */
+  readonly #outside: readonly string[];
+  /** Where a malformed call ends. */
+  readonly #bounds: MarkerSet;
+  readonly #ending: RegExp;
+  /** From here on no value ends: known once the text's end was reached within one. */
+  #endlessFrom = Infinity;
+
+  constructor(context: MachineContext, syntax: ElementSyntax) {
+    this.#context = context;
+    this.#syntax = syntax;
+    const { wrapper, before, call } = syntax;
+    const callStarts = before === undefined ? [call.open] : [before[0], call.open];
+    this.starts = wrapper === null ? callStarts : [wrapper.start, ...callStarts];
+    this.#outside = wrapper === null ? this.starts : [...this.starts, wrapper.end];
+    this.#bounds = new MarkerSet([...this.#outside, syntax.callEnd]);
+    const after = syntax.after === undefined ? "" : `(?:${escapePattern(syntax.after)})?\\s*`;
+    this.#ending = new RegExp(
+      `${escapePattern(syntax.callEnd)}\\s*${after}(?:$|${this.#outside.map(escapePattern).join("|")})`,
+    );
+    this.#section = new SectionReader(context, { wrapper, callStarts }, (block, start) => this.#readCall(block, start));
+  }
+
+  *readBlock(start: string): Step<void> {
+    const block = new CallBlock(this.#context);
+    this.#context.cursor.position += start.length;
+    yield* this.#section.read(block, start);
+  }
+
+  *#readCall(block: CallBlock, start: string): Step<void> {
+    const { cursor, sink, tools } = this.#context;
+    const { before, call, afterName } = this.#syntax;
+    if (before !== undefined && start === before[0]) {
+      if (!(yield* acceptAll(cursor, [...before.slice(1), call.open]))) return yield* this.#endBad(block);
+    }
+    const name = yield* this.#readTag(call);
+    if (name === null) return yield* this.#endBad(block);
+    if (afterName !== undefined) yield* acceptAll(cursor, [afterName]);
+    if (name.isClosed) {
+      yield* this.#acceptAfter();
+      return block.call({ name: name.text, arguments: "{}" });
+    }
+    yield* skipSpace(cursor);
+    if (this.#syntax.jsonBody && (yield* peek(cursor, ["{"])) !== null) {
+      return yield* this.#readJsonBody(block, name.text);
+    }
+    const spans: ArgumentSpan[] = [];
+    let next = yield* this.#readNext();
+    while (next.type === "argument") {
+      const from = cursor.offset;
+      const ended = yield* this.#readValue(next.key);
+      if (ended === null) return yield* this.#endCut(block, from);
+      spans.push({ key: next.key, from, to: ended.to });
+      next = ended.next;
+    }
+    if (next.type !== "end") return yield* this.#endBad(block);
+    yield* this.#acceptAfter();
+    const values = spans.map(({ key, from, to }) => ({ key, text: this.#valueText(cursor.slice(from, to)) }));
+    const typeOne = this.#syntax.typeOne;
+    block.call({ name: name.text, arguments: tools.typedArguments(name.text, values, sink, typeOne) });
+  }
+
+  /** Reads the rest of a tag; null if it is none. */
+  *#readTag(tag: TagHead): Step<{ text: string; isClosed: boolean } | null> {
+    const { cursor } = this.#context;
+    const text = yield* readUntil(cursor, tag.stop);
+    if (text === null) return null;
+    if (tag.close !== "" && (yield* accept(cursor, [tag.close])) === null) return null;
+    if (tag.then !== undefined && !(yield* acceptAll(cursor, [tag.then]))) return null;
+    if (tag.attribute === undefined) {
+      const name = text.trim();
+      return name === "" || tag.forbidden?.test(name) ? null : { text: name, isClosed: false };
+    }
+    const name = attributesOf(tag.open + text).get(tag.attribute);
+    return name ? { text: name, isClosed: text.endsWith("/") } : null;
+  }
+
+  /** Reads an argument's tag or the end of the call. Where neither comes, nothing is read that could hold a closing tag. */
+  *#readNext(): Step<Next> {
+    const { cursor } = this.#context;
+    const { callEnd, argument } = this.#syntax;
+    const literal = yield* peek(cursor, [callEnd, ...this.#outside, argument.open]);
+    if (literal === callEnd || literal === argument.open) cursor.position += literal.length;
+    if (literal === callEnd) return { type: "end" };
+    if (literal === null) return { type: "none" };
+    if (literal !== argument.open) return { type: "broken" };
+    const key = yield* this.#readTag(argument);
+    return key === null ? { type: "none" } : { type: "argument", key: key.text };
+  }
+
+  /** Reads a value to the first closing tag that another argument or the end of the call follows (rule 9). */
+  *#readValue(key: string): Step<{ to: number; next: Next } | null> {
+    const { cursor } = this.#context;
+    if (cursor.offset >= this.#endlessFrom) return null;
+    const from = cursor.offset;
+    const closing = closingOf(this.#syntax, key);
+    const closings = new MarkerSet([closing]);
+    for (;;) {
+      const found = yield* seek(cursor, closings);
+      if (found === null) {
+        this.#endlessFrom = Math.min(this.#endlessFrom, from);
+        return null;
+      }
+      const to = cursor.offset;
+      cursor.position += closing.length;
+      yield* skipSpace(cursor);
+      const next = yield* this.#readNext();
+      if (next.type !== "none") return { to, next };
+    }
+  }
+
+  *#readJsonBody(block: CallBlock, name: string): Step<void> {
+    const { cursor } = this.#context;
+    const scanner = new JsonScanner({ keepsMembers: false });
+    const from = cursor.offset;
+    const state = yield* scan(cursor, scanner);
+    if (state === "more") return block.text("truncated");
+    const to = cursor.offset;
+    yield* skipSpace(cursor);
+    if (state === "error" || (yield* accept(cursor, [this.#syntax.callEnd])) === null) {
+      return yield* this.#endBad(block);
+    }
+    yield* this.#acceptAfter();
+    block.call({ name, arguments: compactJson(cursor.slice(from, to)) });
+  }
+
+  #valueText(text: string): string {
+    if (!this.#syntax.valueOnLines) return text;
+    return text.replace(/^\n/, "").replace(/\n$/, "");
+  }
+
+  *#acceptAfter(): Step<void> {
+    const { cursor } = this.#context;
+    if (this.#syntax.after === undefined) return;
+    yield* skipSpace(cursor);
+    yield* accept(cursor, [this.#syntax.after]);
+  }
+
+  /** A bad call goes on to its end, or to where another one begins. */
+  *#endBad(block: CallBlock): Step<void> {
+    const { cursor } = this.#context;
+    const bound = yield* seek(cursor, this.#bounds);
+    if (bound === this.#syntax.callEnd) {
+      cursor.position += bound.length;
+      yield* this.#acceptAfter();
+    }
+    block.text(bound === null ? "truncated" : "malformed");
+  }
+
+  /** The text ended within a value: cut off, unless the call's end lies in it and what follows shows that it was meant. */
+  *#endCut(block: CallBlock, from: number): Step<void> {
+    const { cursor } = this.#context;
+    const ending = this.#ending.exec(cursor.slice(from, cursor.offset));
+    if (ending === null) return block.text("truncated");
+    cursor.rewind(from + ending.index);
+    yield* this.#endBad(block);
+  }
+}

@@ -1,0 +1,105 @@
+/** What every machine reads with: look for markers, skip white space, accept literals. Each waits for the text it needs. */
+
+import type { MarkerSet } from "./marker_set.ts";
+import type { Step, TextCursor } from "./text_cursor.ts";
+
+/** White space as the rules mean it: the ASCII kind. */
+export function isSpaceCode(code: number): boolean {
+  return code === 32 || (code >= 9 && code <= 13);
+}
+
+/** Whether a text is white space alone. */
+export function isSpace(text: string): boolean {
+  for (let index = 0; index < text.length; index++) if (!isSpaceCode(text.charCodeAt(index))) return false;
+  return true;
+}
+
+/** Goes to the next marker and returns it, unread; null at the end of the text. The text before it is handed over as it comes. */
+export function* seek(
+  cursor: TextCursor,
+  markers: MarkerSet,
+  onText: ((text: string) => void) | null = null,
+): Step<string | null> {
+  for (;;) {
+    const { window, position } = cursor;
+    const found = markers.find(window, position);
+    // A literal that begins a longer one counts only once the longer one is ruled out.
+    const waits = found !== null && !cursor.ended && markers.opensAt(window, found.index);
+    const open = found === null && !cursor.ended ? markers.openEnd(window, position) : window.length;
+    const end = found === null ? open : found.index;
+    if (end > position) {
+      cursor.position = end;
+      onText?.(window.slice(position, end));
+    }
+    if (found !== null && !waits) return found.literal;
+    if (cursor.ended) return null;
+    yield;
+  }
+}
+
+/** Skips white space. */
+export function* skipSpace(cursor: TextCursor): Step<void> {
+  for (;;) {
+    const { window } = cursor;
+    let position = cursor.position;
+    while (position < window.length && isSpaceCode(window.charCodeAt(position))) position++;
+    cursor.position = position;
+    if (position < window.length || cursor.ended) return;
+    yield;
+  }
+}
+
+/** Whether there is another character. */
+export function* hasMore(cursor: TextCursor): Step<boolean> {
+  while (cursor.position === cursor.window.length) {
+    if (cursor.ended) return false;
+    yield;
+  }
+  return true;
+}
+
+/** The literal that comes next, unread; null if none does. The first of the list that fits. */
+export function* peek(cursor: TextCursor, literals: readonly string[]): Step<string | null> {
+  for (;;) {
+    const { window, position, ended } = cursor;
+    const left = window.length - position;
+    let open = false;
+    for (const literal of literals) {
+      if (left >= literal.length) {
+        if (window.startsWith(literal, position)) return literal;
+      } else if (!ended && literal.startsWith(window.slice(position))) {
+        open = true;
+        break;
+      }
+    }
+    if (!open) return null;
+    yield;
+  }
+}
+
+/** Reads the literal that comes next; null, and nothing read, if none of the list does. */
+export function* accept(cursor: TextCursor, literals: readonly string[]): Step<string | null> {
+  const literal = yield* peek(cursor, literals);
+  if (literal !== null) cursor.position += literal.length;
+  return literal;
+}
+
+/** Longest name or tag head that is read, in characters; what is longer is no name. */
+const LONGEST_HEAD = 1024;
+
+/** Reads up to the first character that `stop` (a global pattern of one character) finds; null if that is too far. */
+export function* readUntil(cursor: TextCursor, stop: RegExp): Step<string | null> {
+  let text = "";
+  for (;;) {
+    const { window, position } = cursor;
+    stop.lastIndex = position;
+    const found = stop.exec(window);
+    const end = found === null ? window.length : found.index;
+    const room = LONGEST_HEAD - text.length;
+    cursor.position = Math.min(end, position + room);
+    text += window.slice(position, cursor.position);
+    if (end - position > room) return null;
+    if (found !== null || cursor.ended) return text;
+    yield;
+  }
+}
