@@ -1,8 +1,9 @@
 /** Tasks and turns as the store's tests make them. They stand for no real rollout. */
 
-import type { TaskRecord } from "../../shared/core/task.ts";
+import assert from "node:assert/strict";
+import type { TaskEvent, TaskRecord } from "../../shared/core/task.ts";
 import type { Turn, TurnDetail } from "../../shared/core/turn.ts";
-import type { AppendOutcome, TaskStore, VersionedTask } from "../../shared/ports/task_store.ts";
+import type { AppendOutcome, StagedTurn, TaskStore, VersionedTask } from "../../shared/ports/task_store.ts";
 
 /** The moment at which the tests' tasks are made, epoch milliseconds. */
 export const START_MS = 1_800_000_000_000;
@@ -174,4 +175,45 @@ export async function mustGet(store: TaskStore, taskId: string): Promise<Version
 /** Ids that differ from place to place. */
 export function manyIds(length: number, seed: number): Uint32Array {
   return Uint32Array.from({ length }, (_, index) => (index * 2_654_435_761 + seed) >>> 0);
+}
+
+/** Asserts that a turn came back whole, its logprobs bit for bit. */
+export function assertSameTurn(stored: Turn | undefined, turn: Turn): void {
+  assert.ok(stored !== undefined);
+  assert.deepEqual(stored.record, turn.record);
+  assert.deepEqual(stored.detail, turn.detail);
+  assert.deepEqual(stored.observation, turn.observation);
+  assert.deepEqual(stored.completion, turn.completion);
+  // Widening a float32 is exact, so equal bits as float64 are equal values, signs of zero included.
+  assert.deepEqual(bitsOf(stored.logprobs), bitsOf(turn.logprobs));
+}
+
+function bitsOf(values: ArrayLike<number>): BigUint64Array {
+  return new BigUint64Array(Float64Array.from(values).buffer);
+}
+
+/** An event of this ulid. */
+export function eventOf(ulid: string, turn: number): TaskEvent {
+  return { ulid, atMs: START_MS + turn, type: "delivered", turn, detail: { bytes: turn, text: "\u{1f600}" } };
+}
+
+/** What a caller does that loses races: reads again and tries again, with what it staged once. False where the task is dropped. */
+export async function appendUntilCommitted(
+  store: TaskStore,
+  taskId: string,
+  attempt: { length: number; seed: number },
+): Promise<boolean> {
+  const made = makeTurn(0, { completion: manyIds(attempt.length, attempt.seed) });
+  let staged: StagedTurn | null = null;
+  for (let tries = 0; tries < 1_000; tries++) {
+    const read = await mustGet(store, taskId);
+    if (read.task.status === "dropped") return false;
+    const turn: Turn = { ...made, record: { ...made.record, turn: read.task.turns, rid: `attempt-${attempt.seed}` } };
+    staged ??= await store.stageTurn(read.task, turn);
+    const next = taskAfter(read.task, turn);
+    const outcome = await store.appendTurn({ read, next, turn, staged, expectRepeat: null, callId: "c" });
+    if (outcome.kind === "committed") return true;
+    assert.equal(outcome.kind, "task_changed");
+  }
+  throw new Error("the append never won");
 }
