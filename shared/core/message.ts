@@ -52,11 +52,13 @@ export interface AssistantMessage extends MessageOrigin {
   readonly content: string;
   /** Reasoning text, or null where the message carries none. */
   readonly reasoning: string | null;
+  /** Set where the reasoning came back in a form of its own: inside a text part, or as a reference to the served item. */
+  readonly reasoningPlace?: "nested" | "referenced";
   /** Calls in order. */
   readonly toolCalls: readonly ToolCall[];
   /**
-   * How this dialect wrote the message, call ids aside: two messages with equal `form` are written alike
-   * (same container, same argument strings). Only compared for equality, to tell an exact echo from another representation.
+   * How this dialect wrote the message, call ids aside, one line an item: two messages with equal `form` are written
+   * alike (same container, same argument strings). Only compared for equality, to tell an exact echo from another representation.
    */
   readonly form: string;
 }

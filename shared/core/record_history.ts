@@ -1,0 +1,90 @@
+/** The place of a request as plain data, to be kept with its turn. Made at the commit, from what is known then. */
+
+import { digest } from "./digest.ts";
+import { showCalls, storedUnit } from "./difference.ts";
+import type { Forest } from "./forest.ts";
+import { locate } from "./locate.ts";
+import type { AssistantMessage } from "./message.ts";
+import { type AssistantUnit, assistantUnit, messageChain, signCall } from "./message_signature.ts";
+import type { RequestUnits } from "./request_units.ts";
+import { shorten } from "./shorten.ts";
+import type { OpenTurn, RequestHistory, StoredReply, TurnHistory } from "./turn_history.ts";
+
+/** The place of a turn: the request's, and its reply. To be made again where the commit lost a race against another turn. */
+export function turnHistory(forest: Forest, request: RequestUnits, reply: AssistantMessage): TurnHistory {
+  return { ...requestHistory(forest, request), reply: storedReply(request, reply) };
+}
+
+/** The place of a request that failed, if it is to be remembered. */
+export function requestHistory(forest: Forest, request: RequestUnits): RequestHistory {
+  const located = locate(forest, request, { echo: "lenient" });
+  const { relation, relatedTo, echo, also, reasoning, sharedUnits } = located;
+  const last = request.units.at(-1);
+  return {
+    toolsDigest: request.toolsDigest,
+    settingsDigest: request.settingsDigest,
+    hasTools: request.hasTools,
+    selected: request.selected,
+    ...sharedPart(forest, request, sharedUnits),
+    units: request.units.slice(sharedUnits).map(storedUnit),
+    entries: request.entries,
+    open: last?.kind === "assistant" ? openTurn(last) : null,
+    relation,
+    related: relatedTo === null
+      ? null
+      : echo === null
+      ? { turn: relatedTo, echo: null }
+      : { turn: relatedTo, echo, also, reasoning },
+    follows: located.follows,
+  };
+}
+
+/** Which turn to read the leading units from, and where they stand elsewhere in this request. */
+function sharedPart(
+  forest: Forest,
+  request: RequestUnits,
+  units: number,
+): Pick<RequestHistory, "shared" | "moved"> {
+  if (units === 0) return { shared: null, moved: [] };
+  let node = forest.root;
+  for (const unit of request.units.slice(0, units)) node = node.children.get(unit.hash) ?? node;
+  const turn = node.owner;
+  if (turn === null) throw new Error(`${units} leading units were found, but no turn that has them`);
+  const known = forest.messagesOf(forest.turn(turn).history, units);
+  const moved: [number, number][] = [];
+  let by = 0;
+  for (const [unit, message] of known.entries()) {
+    const now = request.units[unit]!.message - message;
+    if (now !== by) moved.push([unit, now]);
+    by = now;
+  }
+  return { shared: { turn, units }, moved };
+}
+
+function openTurn(unit: AssistantUnit): OpenTurn {
+  return {
+    text: digest(unit.text),
+    messages: messageChain(unit).at(-1) ?? "",
+    messageCount: unit.messages.length,
+    callCount: unit.calls.length,
+    formCount: unit.forms.length,
+  };
+}
+
+/** A reply as kept. Where the prompt ended in an assistant turn, the reply continues that turn. */
+function storedReply(request: RequestUnits, reply: AssistantMessage): StoredReply {
+  const last = request.units.at(-1);
+  const whole = assistantUnit([...(last?.kind === "assistant" ? last.messages : []), reply], 0);
+  return {
+    unit: whole.hash,
+    text: digest(whole.text),
+    hasText: reply.content.trim() !== "",
+    calls: reply.toolCalls.map((call) => ({ id: call.id, hash: signCall(call).hash })),
+    forms: reply.form.split("\n"),
+    reasoning: reply.reasoning === null
+      ? null
+      : { exact: digest(reply.reasoning), trimmed: digest(reply.reasoning.trim()) },
+    preview: shorten(reply.content.trim()),
+    callsPreview: showCalls(reply.toolCalls),
+  };
+}

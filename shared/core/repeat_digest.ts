@@ -1,0 +1,18 @@
+/** What makes a request the same request again. Stream, dialect, metadata and how things were written do not count. */
+
+import { digestOf } from "./digest.ts";
+import { type RequestUnits, valueDigest } from "./request_units.ts";
+import type { SamplingParams } from "./sampling.ts";
+
+/**
+ * Digest over units, tools, template settings and the sampling that will be in effect, as hex. `sampling` holds
+ * engine names; order of keys does not count, a parameter that is undefined is absent.
+ */
+export function repeatDigest(request: RequestUnits, sampling: SamplingParams): string {
+  return digestOf(
+    request.units.map((unit) => unit.hash),
+    request.toolsDigest,
+    request.settingsDigest,
+    valueDigest(JSON.parse(JSON.stringify(sampling))),
+  );
+}

@@ -1,0 +1,61 @@
+/** One request as the history sees it: units, and digests of the rest of what is rendered. */
+
+import { canonicalJson } from "./canonical_json.ts";
+import { digest, digestOf } from "./digest.ts";
+import type { Conversation, Json, Message } from "./message.ts";
+import { type Unit, unitsOf } from "./message_signature.ts";
+
+/** A request, made ready to be located. */
+export interface RequestUnits {
+  /** The messages as read. */
+  readonly messages: readonly Message[];
+  /** Their units. */
+  readonly units: readonly Unit[];
+  /** Number of entries in the request's `messages` or `input`, as far as they are read. */
+  readonly entries: number;
+  /** Digest of the tool list; order counts, key order and cache markers do not. */
+  readonly toolsDigest: string;
+  /** Digest of the template settings. */
+  readonly settingsDigest: string;
+  /** Whether tools were offered. */
+  readonly hasTools: boolean;
+  /** Whether it bears the marks by which the task tells its main line; null where it names none. */
+  readonly selected: boolean | null;
+}
+
+/** Makes a request ready to be located. `selected` as in {@linkcode RequestUnits}. */
+export function requestUnits(conversation: Conversation, options: { selected?: boolean | null } = {}): RequestUnits {
+  return {
+    messages: conversation.messages,
+    units: unitsOf(conversation.messages),
+    entries: (conversation.messages.at(-1)?.source ?? -1) + 1,
+    toolsDigest: toolsDigest(conversation),
+    settingsDigest: valueDigest({ ...conversation.settings }),
+    hasTools: conversation.tools.length > 0,
+    selected: options.selected ?? null,
+  };
+}
+
+/** What a path is rendered with beside its messages: a series extends only under the same key. */
+export function renderKey(request: { readonly toolsDigest: string; readonly settingsDigest: string }): string {
+  return `${request.toolsDigest}.${request.settingsDigest}`;
+}
+
+/** Digest of any JSON value, key order aside. */
+export function valueDigest(value: Json): string {
+  return digest(canonicalJson(value) ?? JSON.stringify(value));
+}
+
+function toolsDigest(conversation: Conversation): string {
+  return digestOf(
+    "tools",
+    conversation.tools.map((tool) =>
+      valueDigest({
+        name: tool.name,
+        description: tool.description ?? null,
+        parameters: tool.parameters ?? null,
+        raw: { ...tool.raw },
+      })
+    ),
+  );
+}
