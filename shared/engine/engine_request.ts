@@ -18,6 +18,8 @@ export class EngineRequest {
   endedInQueue = false;
   cachedTokens = 0;
   retractions = 0;
+  /** Whether its last id is sampled: nobody sees that id before the end is known. */
+  ending = false;
   /** Whether nobody will read the answer. */
   clientGone = false;
   readonly startedAtMs: number;
@@ -70,7 +72,7 @@ export class EngineRequest {
 
   /** Resolves when there are at least `count` ids, or the end. */
   async reaches(count: number): Promise<void> {
-    while (this.finish === null && this.generation.outputIds.length < count) {
+    while (this.finish === null && (this.ending || this.generation.outputIds.length < count)) {
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
   }

@@ -39,12 +39,6 @@ export class FinishDetector {
     this.#tail = options.stopRegex.length > 0 ? Infinity : Math.max(0, ...longest) + 1;
   }
 
-  /** Ids that end this request: none under `ignore_eos`. */
-  get stops(): ReadonlySet<number> {
-    if (this.#options.ignoreEos) return new Set();
-    return this.#stopIds.union(this.#options.stopTokenIds);
-  }
-
   /** The end after the last of `ids`, or null. Strings count before tokens, tokens before the length. */
   find(ids: readonly number[]): FinishReason | null {
     const { stop, stopRegex, ignoreEos, stopTokenIds } = this.#options;

@@ -72,7 +72,9 @@ async function answer(
     for (const request of requests) clientGone(request, { core, background: parsed.background });
   };
   if (parsed.stream) {
-    const sources = requests.map((request, index) => frames(request, parsed.single ? null : index, core));
+    const sources = requests.map((request, index) =>
+      frames(request, { index: parsed.single ? null : index, core, broke: gone })
+    );
     return new Response(sseStream(merge(sources), gone), { headers: SSE_TYPE });
   }
   signal.addEventListener("abort", gone, { once: true });
@@ -93,14 +95,23 @@ async function answer(
   return new Response(text, { headers: JSON_TYPE });
 }
 
-async function* frames(request: EngineRequest, index: number | null, core: EngineCore): AsyncGenerator<string> {
+async function* frames(
+  request: EngineRequest,
+  call: { index: number | null; core: EngineCore; broke: () => void },
+): AsyncGenerator<string> {
+  const { index, core, broke } = call;
   const { generation, faults } = request;
   const { incremental = false, streamInterval = 1 } = core.options;
   const interval = generation.input.options.streamInterval ?? streamInterval;
   const cut = faults.get("cut");
   let sent = 0;
+  let ended = false;
   for (let first = true;; first = false) {
-    if (cut !== null && sent >= cut.afterTokens) throw new Error("The connection was cut, as planned.");
+    if (cut !== null && sent >= cut.afterTokens) {
+      broke();
+      throw new Error("The connection was cut, as planned.");
+    }
+    if (ended) return;
     let to = sent === 0 ? 1 : sent + interval;
     if (cut !== null) to = Math.min(to, cut.afterTokens);
     await untilDeath(core, request.reaches(to));
@@ -112,14 +123,20 @@ async function* frames(request: EngineRequest, index: number | null, core: Engin
       withInput: first || !incremental,
     }, core.answerContext());
     sent = to;
+    ended = request.finish !== null && sent === generation.outputIds.length;
     yield sseFrame(index === null ? body : { ...body, index });
-    if (request.finish !== null && sent === generation.outputIds.length) return;
   }
 }
 
 /** Frames of several requests as they come, then the last frame. */
 async function* merge(sources: readonly AsyncGenerator<string>[]): AsyncGenerator<string> {
-  const next = new Map(sources.map((source, i) => [i, source.next().then((result) => ({ i, result }))]));
+  const advance = (i: number): Promise<{ i: number; result: IteratorResult<string> }> => {
+    const step = sources[i]!.next().then((result) => ({ i, result }));
+    // When one source breaks the stream, nobody waits for the others any more.
+    step.catch(() => {});
+    return step;
+  };
+  const next = new Map(sources.map((_, i) => [i, advance(i)]));
   while (next.size > 0) {
     const { i, result } = await Promise.race(next.values());
     if (result.done) {
@@ -127,8 +144,7 @@ async function* merge(sources: readonly AsyncGenerator<string>[]): AsyncGenerato
       continue;
     }
     yield result.value;
-    const source = sources[i]!;
-    next.set(i, source.next().then((later) => ({ i, result: later })));
+    next.set(i, advance(i));
   }
   yield DONE_FRAME;
 }

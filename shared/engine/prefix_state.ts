@@ -60,7 +60,8 @@ export class PrefixState {
 
   /** A number in [0, 1) that is a function of the seed and all ids so far. */
   seededUnit(seed: number): number {
-    return unit53(mix(this.#hashHigh, seed), mix(this.#hashLow, seed ^ 0x7f4a7c15));
+    const high = Math.floor(seed / 4294967296);
+    return unit53(mix(mix(this.#hashHigh, high), seed), mix(mix(this.#hashLow, seed), high));
   }
 
   /** The next id of the scripted reply that the ids since the generation prompt are a prefix of, or null. */

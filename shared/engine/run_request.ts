@@ -67,30 +67,32 @@ async function decode(
 ): Promise<FinishReason | null> {
   const { generation, faults } = request;
   const { maxNewTokens } = generation.input;
-  if (maxNewTokens === 0) return { type: "length", length: 0 };
   const delay = faults.get("delay");
   const firstTokenMs = delay?.firstTokenMs ?? scheduler.options.firstTokenDelayMs;
   const tokenMs = delay?.tokenMs ?? scheduler.options.tokenDelayMs;
   for (let count = 0;; count++) {
+    const early = await holdUp(request, scheduler, count === 0 ? firstTokenMs : tokenMs);
+    if (early !== null) return early;
+    if (count > 0 && count % DECODE_STRIDE === 0) await breathe();
     const frozen = scheduler.freeze(request);
-    if (frozen !== null && frozen.mode === "in_place") await frozen.thawed;
-    if (frozen !== null && frozen.mode === "retract") {
+    if (frozen?.mode === "in_place") await frozen.thawed;
+    if (frozen?.mode === "retract") {
       request.retractions++;
       scheduler.leave();
       hold(false);
       if (!await scheduler.enter(request)) return null;
       hold(true);
     }
-    const early = await holdUp(request, scheduler, count === 0 ? firstTokenMs : tokenMs);
-    if (early !== null) return early;
-    if (count > 0 && count % DECODE_STRIDE === 0) await breathe();
     if (request.abortReason !== null) return request.abortReason;
+    if (maxNewTokens === 0) return { type: "length", length: 0 };
     const finish = generation.step();
-    request.notify();
-    if (finish !== null) {
-      if (faults.get("zombie") !== null && request.clientGone) await until(request.signal);
-      return request.abortReason ?? finish;
+    if (finish === null) {
+      request.notify();
+      continue;
     }
+    if (faults.get("zombie") !== null && request.clientGone) await until(request.signal);
+    request.ending = true;
+    return request.abortReason ?? finish;
   }
 }
 

@@ -35,6 +35,9 @@ export const QUEUE_FULL: FinishReason = {
   err_type: null,
 };
 
+/** While an aborting pause waits for requests to end, it aborts them again this often. */
+const ABORT_AGAIN_MS = 1000;
+
 /** The scheduler. */
 export class Scheduler {
   readonly cache: RadixCache;
@@ -90,6 +93,7 @@ export class Scheduler {
   /** Gives a held id back. */
   release(rid: string): void {
     this.#held.delete(rid);
+    this.#notify();
   }
 
   /** Resolves once new requests are let in: no pause, no weight update. */
@@ -100,6 +104,7 @@ export class Scheduler {
   /** Starts a request; its id is free. It reports through the request itself. */
   start(request: EngineRequest): void {
     this.#requests.set(request.rid, request);
+    this.#notify();
     const { maxQueuedRequests } = this.options;
     const full = this.#running >= this.options.maxRunningRequests;
     if (full && maxQueuedRequests !== null && this.#queue.length >= maxQueuedRequests) {
@@ -163,8 +168,11 @@ export class Scheduler {
     this.#paused = mode;
     this.#notify();
     if (mode !== "abort") return;
-    this.abort({ rid: "", all: true });
-    while (this.#requests.size > 0) await this.#change();
+    for (;;) {
+      this.abort({ rid: "", all: true });
+      if (this.#free) return;
+      await this.#changeWithin(ABORT_AGAIN_MS);
+    }
   }
 
   /** Ends a pause. */
@@ -183,7 +191,7 @@ export class Scheduler {
     if (this.#paused === null) {
       while (this.#updating) await this.#change();
       this.#updating = true;
-      while (this.#requests.size > 0) await this.#change();
+      while (!this.#free) await this.#change();
     }
     try {
       if (flush && !this.flush()) return false;
@@ -206,6 +214,17 @@ export class Scheduler {
   async idle(signal: AbortSignal): Promise<boolean> {
     while (this.#requests.size > 0 && !signal.aborted) await this.#change(signal);
     return this.#requests.size === 0;
+  }
+
+  /** Whether no request runs, is queued, or is being checked. */
+  get #free(): boolean {
+    return this.#requests.size === 0 && this.#held.size === 0;
+  }
+
+  async #changeWithin(ms: number): Promise<void> {
+    const waiting = new AbortController();
+    await Promise.race([this.#change(), this.options.sleep(ms, waiting.signal).catch(() => {})]);
+    waiting.abort();
   }
 
   /** The id is free and the scheduler idle before anybody hears of the end. */

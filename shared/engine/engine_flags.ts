@@ -1,0 +1,108 @@
+/** Command-line flags of the engine as a process. It reads no environment and starts nothing. */
+
+import { parseArgs } from "node:util";
+import { VerbatimError } from "../core/errors.ts";
+import { DEMO_SCRIPTS } from "./demo_scripts.ts";
+import type { EmbeddedEngineOptions } from "./engine_options.ts";
+
+/** What the flags say. */
+export interface EngineFlags {
+  readonly hostname: string;
+  readonly port: number;
+  /** Folder with `tokenizer.json` and `tokenizer_config.json`; null: Qwen3's. */
+  readonly tokenizerFolder: string | null;
+  readonly engine: Omit<EmbeddedEngineOptions, "tokenizer">;
+}
+
+/** Printed for `--help`. */
+export const ENGINE_USAGE = `The embedded engine, an SGLang worker in miniature. Prints its URL once it listens.
+
+  --host HOST                 default 127.0.0.1
+  --port PORT                 default 30000; 0 takes a free one
+  --tokenizer FOLDER          folder with tokenizer.json and tokenizer_config.json; default Qwen3's
+  --model NAME                default embedded
+  --context TOKENS            default 131072
+  --script NAME               ${Object.keys(DEMO_SCRIPTS).join(", ")}; default none
+  --seed N                    another model; default 0
+  --incremental               frames of a stream carry deltas
+  --stream-interval TOKENS    tokens a frame; default 1
+  --api-key KEY               default none
+  --weight-version VERSION    default "default"
+  --first-token-delay-ms MS   default 0
+  --token-delay-ms MS         default 0
+  --null-reply TOKENS         no model: every reply is this long
+`;
+
+/** Reads the flags; null for `--help`. A flag that is unknown or has a bad value is `invalid_request`. */
+export function parseEngineFlags(args: readonly string[]): EngineFlags | null {
+  const values = read(args);
+  if (values.help === true) return null;
+  const script = values.script === undefined ? undefined : DEMO_SCRIPTS[values.script];
+  if (values.script !== undefined && script === undefined) {
+    throw invalid(`--script ${values.script} is none of ${Object.keys(DEMO_SCRIPTS).join(", ")}.`);
+  }
+  const nullReplyTokens = number(values, "null-reply", { least: 1 });
+  return {
+    hostname: values.host ?? "127.0.0.1",
+    port: number(values, "port", { most: 65535 }) ?? 30000,
+    tokenizerFolder: values.tokenizer ?? null,
+    engine: {
+      modelName: values.model ?? "embedded",
+      maxContextTokens: number(values, "context", { least: 2 }) ?? 131072,
+      seed: number(values, "seed", {}) ?? 0,
+      incremental: values.incremental ?? false,
+      streamInterval: number(values, "stream-interval", { least: 1 }) ?? 1,
+      firstTokenDelayMs: number(values, "first-token-delay-ms", {}) ?? 0,
+      tokenDelayMs: number(values, "token-delay-ms", {}) ?? 0,
+      nullReplyTokens,
+      ...(script === undefined ? {} : { script }),
+      ...(values["api-key"] === undefined ? {} : { apiKey: values["api-key"] }),
+      ...(values["weight-version"] === undefined ? {} : { weightVersion: values["weight-version"] }),
+    },
+  };
+}
+
+type Values = ReturnType<typeof read>;
+
+function read(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        help: { type: "boolean" },
+        host: { type: "string" },
+        port: { type: "string" },
+        tokenizer: { type: "string" },
+        model: { type: "string" },
+        context: { type: "string" },
+        script: { type: "string" },
+        seed: { type: "string" },
+        incremental: { type: "boolean" },
+        "stream-interval": { type: "string" },
+        "api-key": { type: "string" },
+        "weight-version": { type: "string" },
+        "first-token-delay-ms": { type: "string" },
+        "token-delay-ms": { type: "string" },
+        "null-reply": { type: "string" },
+      },
+    }).values;
+  } catch (error) {
+    throw invalid(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function number(
+  values: Values,
+  name: "port" | "context" | "seed" | "stream-interval" | "first-token-delay-ms" | "token-delay-ms" | "null-reply",
+  { least = 0, most = Number.MAX_SAFE_INTEGER }: { least?: number; most?: number },
+): number | null {
+  const text = values[name];
+  if (text === undefined) return null;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw invalid(`--${name} ${text} is not a whole number in [${least}, ${most}].`);
+}
+
+function invalid(message: string): VerbatimError {
+  return new VerbatimError("invalid_request", message);
+}
