@@ -5,13 +5,14 @@
 
 import type { IncrementalDecoder } from "../ports/tokenizer.ts";
 import type { HfAddedToken } from "./hf_files.ts";
+import { sharedUint32, sharedUint8 } from "./hf_shared_arrays.ts";
 
 /** The bytes of every token, one after the other: those of id `i` are `bytes[offsets[i]]` up to `bytes[offsets[i + 1]]`. */
 export interface TokenBytes {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly offsets: Uint32Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
+  readonly offsets: Uint32Array;
   /** 1 where the id is an added token, whose text is never joined with the bytes of its neighbours. */
-  readonly added: Uint8Array<ArrayBuffer>;
+  readonly added: Uint8Array;
 }
 
 /**
@@ -34,10 +35,10 @@ export function tokenBytes(
   addedTokens: readonly HfAddedToken[],
 ): TokenBytes {
   const byteOf = new Map(byteCharacters().map((character, byte) => [character.charCodeAt(0), byte]));
-  const added = new Uint8Array(tokens.length);
+  const added = sharedUint8(tokens.length);
   for (const token of addedTokens) added[token.id] = 1;
   const encoder = new TextEncoder();
-  const offsets = new Uint32Array(tokens.length + 1);
+  const offsets = sharedUint32(tokens.length + 1);
   let bytes = new Uint8Array(tokens.length * 8);
   let size = 0;
   for (let id = 0; id < tokens.length; id++) {
@@ -58,7 +59,9 @@ export function tokenBytes(
     size = end;
     offsets[id + 1] = size;
   }
-  return { bytes: bytes.slice(0, size), offsets, added };
+  const exact = sharedUint8(size);
+  exact.set(bytes.subarray(0, size));
+  return { bytes: exact, offsets, added };
 }
 
 /** Decodes whole lists of ids and streams of ids. Ids are in range: who calls has checked it. */
@@ -107,7 +110,8 @@ export class ByteLevelDecoder {
         }
         if (!pending && whole !== null) return whole;
         const { bytes, offsets } = this.#table;
-        const piece = bytes.subarray(offsets[id] ?? 0, offsets[id + 1] ?? 0);
+        // Decoders do not read shared memory.
+        const piece = bytes.slice(offsets[id] ?? 0, offsets[id + 1] ?? 0);
         // An empty token leaves a pending character pending.
         if (piece.length === 0) return "";
         const text = decoder.decode(piece, { stream: true });
@@ -128,7 +132,7 @@ export class ByteLevelDecoder {
     let text: string | null;
     try {
       text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
-        bytes.subarray(offsets[id] ?? 0, offsets[id + 1] ?? 0),
+        bytes.slice(offsets[id] ?? 0, offsets[id + 1] ?? 0),
       );
     } catch {
       text = null;

@@ -3,90 +3,103 @@
  * cleans text up: decoded text is exactly what the tokens spell.
  */
 
-import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import { VerbatimError } from "../core/errors.ts";
 import type { IncrementalDecoder, Tokenizer } from "../ports/tokenizer.ts";
-import { ByteLevelDecoder, tokenBytes } from "./hf_byte_level.ts";
-import { describeHfFiles, type HfDescription, type HfTokenizerFiles, isObject } from "./hf_files.ts";
-import { hfFingerprint } from "./hf_fingerprint.ts";
-import { windowDecoder } from "./hf_window_decoder.ts";
+import { EncodeQueue, type EncodeWorker, hostHasWorkers, startEncodeWorker } from "./hf_encode_queue.ts";
+import type { Encoder } from "./hf_encoder.ts";
+import { createCodec, type Decoding } from "./hf_codec.ts";
+import { describeHfFiles, type HfDescription, type HfTokenizerFiles } from "./hf_files.ts";
 
-/** Makes a tokenizer. Files that describe none are `invalid_request`. */
-export function createHfTokenizer(files: HfTokenizerFiles): Tokenizer {
-  return new HfTokenizer(describeHfFiles(files));
+export interface HfTokenizerOptions {
+  /** Whether long texts go to a worker: `auto` (default) where the host has workers; `none` encodes all inline. */
+  readonly worker?: "auto" | "none";
+  /** Texts of more UTF-16 units than this are long. Default: what takes about ten milliseconds at most. */
+  readonly longText?: number;
+  /** Starts a worker. Default: the one beside this file. */
+  readonly startWorker?: () => EncodeWorker;
 }
 
+/** Makes a tokenizer. Files that describe none are `invalid_request`, those of an unknown kind `unsupported`. */
+export function createHfTokenizer(files: HfTokenizerFiles, options: HfTokenizerOptions = {}): Tokenizer {
+  return new HfTokenizer(describeHfFiles(files), options);
+}
+
+type Kept = Pick<HfDescription, "specialIds" | "specialTokens" | "eosId" | "chatTemplate" | "modelMaxLength">;
+
 class HfTokenizer implements Tokenizer {
-  readonly #description: HfDescription;
-  readonly #library: LibraryTokenizer;
-  readonly #byteLevel: ByteLevelDecoder | null;
+  /** What is small: files are not held on to. */
+  readonly #kept: Kept;
+  readonly #encoder: Encoder;
+  readonly #decoding: Decoding;
+  readonly #fingerprint: () => string;
+  readonly #queue: EncodeQueue | null;
+  readonly #longText: number;
+  readonly vocabSize: number;
   readonly addedTokens: ReadonlyMap<string, number>;
-  #fingerprint: string | null = null;
 
-  constructor(description: HfDescription) {
-    this.#description = description;
-    this.#library = new LibraryTokenizer(description.tokenizerJson, description.tokenizerConfig);
-    const decoder = description.tokenizerJson["decoder"];
-    this.#byteLevel = isObject(decoder) && decoder["type"] === "ByteLevel"
-      ? new ByteLevelDecoder(tokenBytes(description.tokens, description.addedTokens))
-      : null;
+  constructor(description: HfDescription, options: HfTokenizerOptions) {
+    const { specialIds, specialTokens, eosId, chatTemplate, modelMaxLength } = description;
+    this.#kept = { specialIds, specialTokens, eosId, chatTemplate, modelMaxLength };
+    this.vocabSize = description.tokens.length;
     this.addedTokens = new Map(description.addedTokens.map((token) => [token.content, token.id]));
-  }
-
-  get vocabSize(): number {
-    return this.#description.tokens.length;
+    const codec = createCodec(description);
+    this.#encoder = codec.encoder;
+    this.#decoding = codec.decoding;
+    this.#fingerprint = codec.fingerprint;
+    this.#longText = options.longText ?? codec.longText;
+    const inline = options.worker === "none" || (options.startWorker === undefined && !hostHasWorkers());
+    this.#queue = inline ? null : new EncodeQueue(codec.source, options.startWorker ?? startEncodeWorker);
   }
 
   get specialIds(): ReadonlySet<number> {
-    return this.#description.specialIds;
+    return this.#kept.specialIds;
   }
 
   get eosId(): number | null {
-    return this.#description.eosId;
+    return this.#kept.eosId;
   }
 
   get chatTemplate(): string | null {
-    return this.#description.chatTemplate;
+    return this.#kept.chatTemplate;
   }
 
   get specialTokens(): Readonly<Record<string, string>> {
-    return this.#description.specialTokens;
+    return this.#kept.specialTokens;
   }
 
   get modelMaxLength(): number | null {
-    return this.#description.modelMaxLength;
+    return this.#kept.modelMaxLength;
   }
 
   get fingerprint(): string {
-    return this.#fingerprint ??= hfFingerprint(this.#description);
+    return this.#fingerprint();
   }
 
   encode(text: string, options: { addSpecialTokens?: boolean } = {}): Uint32Array {
-    if (text === "" && options.addSpecialTokens !== true) return new Uint32Array(0);
-    const { ids } = this.#library.encode(text, { add_special_tokens: options.addSpecialTokens ?? false });
-    return Uint32Array.from(ids);
+    return this.#encoder.encode(text, options.addSpecialTokens ?? false);
   }
 
   encodeAsync(
     text: string,
     options: { addSpecialTokens?: boolean; signal?: AbortSignal } = {},
   ): Promise<Uint32Array> {
+    const addSpecialTokens = options.addSpecialTokens ?? false;
+    if (this.#queue !== null && text.length > this.#longText) {
+      return this.#queue.encode(text, { addSpecialTokens, signal: options.signal });
+    }
     return new Promise((resolve) => {
       options.signal?.throwIfAborted();
-      resolve(this.encode(text, options));
+      resolve(this.#encoder.encode(text, addSpecialTokens));
     });
   }
 
   decode(ids: ArrayLike<number>, options: { skipSpecialTokens?: boolean } = {}): string {
     for (let index = 0; index < ids.length; index++) this.#check(ids[index], index);
-    if (this.#byteLevel !== null) {
-      return this.#byteLevel.decode(ids, options.skipSpecialTokens === true ? this.specialIds : null);
-    }
-    return this.#decodeByLibrary(Array.from(ids), options.skipSpecialTokens === true);
+    return this.#decoding.decode(ids, options.skipSpecialTokens === true);
   }
 
   decoder(): IncrementalDecoder {
-    const decoder = this.#byteLevel?.decoder() ?? windowDecoder((ids) => this.#decodeByLibrary(ids, false));
+    const decoder = this.#decoding.decoder();
     return {
       push: (id) => {
         this.#check(id, null);
@@ -96,14 +109,8 @@ class HfTokenizer implements Tokenizer {
     };
   }
 
-  close(): void {}
-
-  #decodeByLibrary(ids: number[], skipSpecialTokens: boolean): string {
-    if (ids.length === 0) return "";
-    return this.#library.decode(ids, {
-      skip_special_tokens: skipSpecialTokens,
-      clean_up_tokenization_spaces: false,
-    });
+  close(): void {
+    this.#queue?.close();
   }
 
   #check(id: number | undefined, index: number | null): void {
