@@ -24,7 +24,7 @@ export interface ForestRoot {
   /** Whether it offers tools. */
   readonly hasTools: boolean;
   /** Whether it bears the task's marks of the main line. */
-  readonly selected: boolean;
+  selected: boolean;
   /** Whether one of its turns was appended to. */
   appendedTo: boolean;
 }
@@ -54,6 +54,7 @@ export class Forest {
       kind: "turn",
       entry: this.entries.length,
       node,
+      root: rootKey(prefixOf(node, 1).unit?.hash ?? "", history),
       repeats: node.latestEnd?.entry ?? null,
       turn,
       parent,
@@ -79,6 +80,7 @@ export class Forest {
       kind: "failed",
       entry: this.entries.length,
       node,
+      root: rootKey(prefixOf(node, 1).unit?.hash ?? "", history),
       repeats: node.latestEnd?.entry ?? null,
       history,
     };
@@ -93,6 +95,7 @@ export class Forest {
       kind: "replay",
       entry: this.entries.length,
       node,
+      root: answers.root,
       repeats: node.latestEnd?.entry ?? null,
       answers,
     };
@@ -166,24 +169,51 @@ export class Forest {
   #end(entry: TurnEntry | FailedEntry, history: RequestHistory): void {
     entry.node.latestEnd = entry;
     this.entries.push(entry);
-    const key = rootKey(prefixOf(entry.node, 1).unit?.hash ?? "", history);
+    const key = entry.root;
     let root = this.#roots.get(key);
     if (root === undefined) {
       root = {
         key,
         order: this.#roots.size,
         hasTools: history.hasTools,
-        selected: history.selected === true,
+        selected: false,
         appendedTo: false,
       };
       this.#roots.set(key, root);
     }
+    if (history.selected === true) root.selected = true;
     if (history.follows !== null && history.follows.echo !== "missing") root.appendedTo = true;
     [root.selected, root.hasTools, root.appendedTo, true].forEach((holds, rank) => {
       const first = this.#firstRoots[rank];
       if (holds && (!first || root.order < first.order)) this.#firstRoots[rank] = root;
     });
   }
+}
+
+/** A request that left no turn, and when it came. */
+export type HistoryEvent =
+  /** Answered with the stored reply of a turn, after so many turns were committed. */
+  | { readonly type: "replayed"; readonly turn: number; readonly after: number }
+  /** Failed, after so many turns were committed. */
+  | { readonly type: "failed"; readonly history: RequestHistory; readonly after: number };
+
+/** The forest of a task from its stored turns, in order, and the events between them, in order. */
+export function forestOf(
+  turns: readonly { readonly parent: number | null; readonly history: TurnHistory }[],
+  events: readonly HistoryEvent[],
+): Forest {
+  const forest = new Forest();
+  let next = 0;
+  for (let turn = 0; turn <= turns.length; turn++) {
+    for (let event = events[next]; event !== undefined && (event.after <= turn || turn === turns.length);) {
+      if (event.type === "replayed") forest.addReplay(event.turn);
+      else forest.addFailed(event.history);
+      event = events[++next];
+    }
+    const stored = turns[turn];
+    if (stored !== undefined) forest.add(turn, stored.parent, stored.history);
+  }
+  return forest;
 }
 
 /** Names a root: requests of one root share their first unit, tools and settings. */

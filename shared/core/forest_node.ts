@@ -13,7 +13,9 @@ export interface EntryBase {
   readonly entry: number;
   /** Where its prompt ends. */
   readonly node: ForestNode;
-  /** The entry that a retry repeats, found when this one was added. */
+  /** The root it belongs to: first unit, tools and settings. */
+  readonly root: string;
+  /** The latest entry of the same units when this one was added, or null. */
   readonly repeats: number | null;
 }
 
@@ -43,6 +45,16 @@ export interface ReplayEntry extends EntryBase {
   readonly kind: "replay";
   /** The turn it was answered with. */
   readonly answers: TurnEntry;
+}
+
+/** The turn whose reply an entry was answered with; null where it failed. */
+export function servedBy(entry: ForestEntry): TurnEntry | null {
+  return entry.kind === "turn" ? entry : entry.kind === "replay" ? entry.answers : null;
+}
+
+/** The place of an entry's request. */
+export function historyOf(entry: ForestEntry): RequestHistory {
+  return entry.kind === "replay" ? entry.answers.history : entry.history;
 }
 
 /** A prefix of prompts: the units from the root to here. */

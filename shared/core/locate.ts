@@ -38,7 +38,9 @@ export interface Located {
   readonly at: Difference | null;
   /** The rule that decided, in words. */
   readonly rule: string;
-  /** The longest earlier prompt of the same tools and settings that it repeats and goes beyond. */
+  /** The longest earlier prompt that it repeats and goes beyond, and how the reply to it came back. */
+  readonly related: Link | null;
+  /** The longest one of the same tools and settings. */
   readonly follows: Link | null;
   /** The turn whose series it extends, and the messages to append after it; null: its prompt is rendered whole. */
   readonly extend: { readonly turn: number; readonly append: readonly Message[] } | null;
@@ -65,6 +67,7 @@ export function locate(forest: Forest, request: RequestUnits, options: { echo: "
   }
   const repeated = walk.repeated();
   const shared = {
+    related: related === null ? null : linkOf(related),
     follows: follows === null ? null : linkOf(follows),
     extend: extend === null ? null : { turn: extend.sample.turn, append: request.messages.slice(extend.end) },
     sharedUnits: walk.shared,
@@ -214,7 +217,7 @@ function linkOf(candidate: Candidate): Link {
   };
 }
 
-type Place = Omit<Located, "follows" | "extend" | "sharedUnits" | "comparisons">;
+type Place = Omit<Located, "related" | "follows" | "extend" | "sharedUnits" | "comparisons">;
 
 function none(): Pick<Place, "echo" | "also" | "reasoning" | "at"> {
   return { echo: null, also: [], reasoning: null, at: null };

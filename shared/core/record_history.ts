@@ -18,7 +18,7 @@ export function turnHistory(forest: Forest, request: RequestUnits, reply: Assist
 /** The place of a request that failed, if it is to be remembered. */
 export function requestHistory(forest: Forest, request: RequestUnits): RequestHistory {
   const located = locate(forest, request, { echo: "lenient" });
-  const { relation, relatedTo, echo, also, reasoning, sharedUnits } = located;
+  const { related, follows, sharedUnits } = located;
   const last = request.units.at(-1);
   return {
     toolsDigest: request.toolsDigest,
@@ -29,13 +29,8 @@ export function requestHistory(forest: Forest, request: RequestUnits): RequestHi
     units: request.units.slice(sharedUnits).map(storedUnit),
     entries: request.entries,
     open: last?.kind === "assistant" ? openTurn(last) : null,
-    relation,
-    related: relatedTo === null
-      ? null
-      : echo === null
-      ? { turn: relatedTo, echo: null }
-      : { turn: relatedTo, echo, also, reasoning },
-    follows: located.follows,
+    related,
+    follows,
   };
 }
 

@@ -96,10 +96,8 @@ export interface RequestHistory {
   readonly entries: number;
   /** The assistant turn the prompt ends in, or null. */
   readonly open: OpenTurn | null;
-  /** How it relates to what was known when it was recorded. */
-  readonly relation: Relation;
-  /** The turn that the relation speaks of, or null. */
-  readonly related: Link | { readonly turn: number; readonly echo: null } | null;
+  /** The longest earlier prompt that it repeats and goes beyond, or null. */
+  readonly related: Link | null;
   /** The longest earlier prompt of the same tools and settings that it repeats and goes beyond. */
   readonly follows: Link | null;
 }
