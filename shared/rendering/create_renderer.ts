@@ -60,6 +60,8 @@ export function createRenderer(options: RendererOptions): Renderer {
   const toolCallParser = chosen(options.toolCallParser, detected.toolCallParser);
   const reasoningParser = chosen(options.reasoningParser, detected.reasoningParser);
   const family = findFamily(options.family ?? "auto", { toolCallParser, reasoningParser });
+  const { createParser } = options;
+  mustParse(createParser, { toolCallParser, reasoningParser });
   const closing = closingToken(prompt, tokenizer);
   const stopTokenIds = stopTokens(tokenizer, closing, options.stopTokenIds ?? [], family);
   const text = new ConversationText({
@@ -89,7 +91,7 @@ export function createRenderer(options: RendererOptions): Renderer {
     stopTokenIds,
     checks,
     text,
-    createParser: options.createParser,
+    createParser,
   });
 }
 
@@ -175,6 +177,19 @@ class ModelRenderer implements Renderer {
 
 function chosen(asked: string | null | undefined, detected: string | null): string | null {
   return asked === undefined || asked === "auto" ? detected : asked;
+}
+
+/** Names without a parser stop the start, not the first completion. */
+function mustParse(
+  createParser: CreateParser,
+  parsers: { readonly toolCallParser: string | null; readonly reasoningParser: string | null },
+): void {
+  try {
+    createParser({ ...parsers, tools: [], toolChoice: "auto", opensReasoning: false });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new VerbatimError("not_ready", `The parsers that are configured can't be had: ${reason}`, { cause: error });
+  }
 }
 
 /** The token with which the template's closer begins; null where it writes none after a reply. */

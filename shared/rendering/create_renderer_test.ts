@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
 import { VerbatimError } from "../core/errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolDefinition } from "../core/message.ts";
+import type { CompletionParser } from "../ports/completion_parser.ts";
 import { createRenderer, type RendererOptions } from "./create_renderer.ts";
 
 const tokenizer = await qwen3Tokenizer();
@@ -10,11 +11,17 @@ const renderer = qwen3();
 const IM_END = 151645;
 
 function qwen3(options: Partial<RendererOptions> = {}) {
-  return createRenderer({
-    tokenizer,
-    createParser: () => assert.fail("no completion is parsed here"),
-    ...options,
-  });
+  return createRenderer({ tokenizer, createParser, ...options });
+}
+
+/** No completion is parsed here; names are checked, though. */
+function createParser({ toolCallParser }: { toolCallParser: string | null }): CompletionParser {
+  if (toolCallParser === "unheard") throw new VerbatimError("invalid_request", "There is no parser unheard.");
+  return {
+    push: () => [],
+    finish: () => [],
+    result: () => ({ reasoning: null, content: null, toolCalls: [], parse: { status: "ok", problems: [] } }),
+  };
 }
 
 const TOOL: ToolDefinition = {
@@ -74,6 +81,7 @@ Deno.test("createRenderer takes the parsers it is told", () => {
 Deno.test("createRenderer refuses a stop token outside the vocabulary and an unknown family", () => {
   assert.throws(() => qwen3({ stopTokenIds: [tokenizer.vocabSize] }), { code: "not_ready" });
   assert.throws(() => qwen3({ family: "unheard" }), { code: "not_ready" });
+  assert.throws(() => qwen3({ toolCallParser: "unheard" }), { code: "not_ready" });
 });
 
 Deno.test("renderPrompt gives the template's text", async () => {
