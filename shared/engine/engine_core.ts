@@ -13,7 +13,6 @@ import { Generation } from "./generation.ts";
 import { LanguageModel } from "./language_model.ts";
 import { ModelPredictor, NullPredictor, type Predictor } from "./predictor.ts";
 import { PrefixState, type TurnMarks } from "./prefix_state.ts";
-import type { AnswerContext } from "./response_body.ts";
 import { type SamplingOptions, samplingOptions } from "./sampling_options.ts";
 import { Scheduler, type Sleep } from "./scheduler.ts";
 import { CompiledScript } from "./script.ts";
@@ -89,11 +88,6 @@ export class EngineCore {
     });
   }
 
-  /** What answers say of the engine now. */
-  answerContext(): AnswerContext {
-    return { weightVersion: this.weightVersion, nowMs: this.now() };
-  }
-
   /** Ends the server: nothing is answered any more. */
   die(): void {
     this.death.abort();
@@ -113,8 +107,8 @@ export class EngineCore {
       }
     }
     const options = samplingOptions(item.samplingParams, vocabSize);
-    const left = this.options.maxContextTokens - prompt.length;
-    const maxNewTokens = Math.min(options.maxNewTokens ?? Infinity, left);
+    const room = Math.min(this.options.maxContextTokens, this.options.kvPoolTokens ?? Infinity) - prompt.length;
+    const maxNewTokens = Math.max(0, Math.min(options.maxNewTokens ?? Infinity, room));
     const generation = new Generation({ prompt, item, options, maxNewTokens }, {
       predictor: this.#predictor(prompt.length, Math.min(maxNewTokens, 4096)),
       tokenizer: this.tokenizer,
@@ -127,7 +121,11 @@ export class EngineCore {
       scoring: item.returnLogprob && item.logprobStartLen >= 0,
       promptTail: () => this.tokenizer.decode(prompt.subarray(-FAULT_TAIL_IDS)),
     });
-    const request = new EngineRequest(generation, { faults, startedAtMs: this.now() });
+    const request = new EngineRequest(generation, {
+      faults,
+      startedAtMs: this.now(),
+      version: () => this.weightVersion,
+    });
     return { request, objection: this.#objection(prompt.length, item, options) };
   }
 

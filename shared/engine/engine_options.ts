@@ -32,7 +32,7 @@ export interface EmbeddedEngineOptions {
   readonly maxRunningRequests?: number;
   /** Requests in the queue; beyond it 503. Default null: no limit. */
   readonly maxQueuedRequests?: number | null;
-  /** Size of the KV pool: a longer prompt is refused by the scheduler, not by the request check. Default null: no limit. */
+  /** Size of the KV pool: a prompt that fills it is refused by the scheduler, an output silently ends with it. Default null: no limit. */
   readonly kvPoolTokens?: number | null;
   /** Tokens the prefix cache holds. Default 2 000 000. */
   readonly cacheTokens?: number;

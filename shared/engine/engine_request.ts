@@ -23,23 +23,31 @@ export class EngineRequest {
   /** Whether nobody will read the answer. */
   clientGone = false;
   readonly startedAtMs: number;
+  readonly #version: () => string;
+  #endVersion: string | null = null;
   readonly #abort = new AbortController();
   #waiters: (() => void)[] = [];
   #deafTo: number;
   #abortReason: FinishReason | null = null;
 
   /** `generation` carries the id and everything asked for. */
-  constructor(generation: Generation, options: { faults: FaultPlan; startedAtMs: number }) {
+  constructor(generation: Generation, options: { faults: FaultPlan; startedAtMs: number; version: () => string }) {
     this.rid = generation.input.item.rid;
     this.generation = generation;
     this.faults = options.faults;
     this.startedAtMs = options.startedAtMs;
+    this.#version = options.version;
     this.#deafTo = options.faults.get("deaf")?.aborts ?? 0;
   }
 
   /** Fires when the request is to end early. */
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** The engine's weight version now, or when this request ended: one string, whatever it was sampled with. */
+  get weightVersion(): string {
+    return this.#endVersion ?? this.#version();
   }
 
   /** Why it is to end early, or null. */
@@ -65,6 +73,7 @@ export class EngineRequest {
   end(finish: FinishReason): void {
     if (this.finish !== null) return;
     this.finish = finish;
+    this.#endVersion = this.#version();
     this.phase = "finished";
     this.generation.text.end(finish, this.generation.outputIds);
     this.notify();

@@ -89,7 +89,7 @@ async function answer(
     if (status === 400) return Response.json({ error: { message } }, { status });
     return flatError(status, { message, type: String(status) });
   }
-  const bodies = requests.map((request) => answerBody(request, core.answerContext()));
+  const bodies = requests.map((request) => answerBody(request, core.now()));
   const text = bodyText(parsed.single ? bodies[0] : bodies);
   if (requests.some((request) => request.faults.get("cut") !== null)) return broken(text.slice(0, text.length / 2));
   return new Response(text, { headers: JSON_TYPE });
@@ -121,7 +121,7 @@ async function* frames(
       to,
       textFrom: incremental ? generation.text.shown(sent).length : 0,
       withInput: first || !incremental,
-    }, core.answerContext());
+    }, core.now());
     sent = to;
     ended = request.finish !== null && sent === generation.outputIds.length;
     yield sseFrame(index === null ? body : { ...body, index });

@@ -6,12 +6,6 @@
 import type { EngineRequest } from "./engine_request.ts";
 import type { LogprobEntry, LogprobRows } from "./generation.ts";
 
-/** What an answer says of the engine. */
-export interface AnswerContext {
-  readonly weightVersion: string;
-  readonly nowMs: number;
-}
-
 /** Which output positions a frame covers: ids `from` (inclusive) to `to` (exclusive) of those sampled so far. */
 export interface FrameSpan {
   readonly from: number;
@@ -28,30 +22,30 @@ const NAN_MARK = "\u0000NaN";
 type Body = Record<string, unknown>;
 
 /** The whole answer of a finished request. */
-export function answerBody(request: EngineRequest, context: AnswerContext): Body {
+export function answerBody(request: EngineRequest, nowMs: number): Body {
   const to = request.generation.outputIds.length;
-  return frameBody(request, { from: 0, to, textFrom: 0, withInput: true }, context);
+  return frameBody(request, { from: 0, to, textFrom: 0, withInput: true }, nowMs);
 }
 
 /** One frame; the last one if it covers all ids of a finished request. */
-export function frameBody(request: EngineRequest, span: FrameSpan, context: AnswerContext): Body {
+export function frameBody(request: EngineRequest, span: FrameSpan, nowMs: number): Body {
   const { generation } = request;
   const last = request.finish !== null && span.to === generation.outputIds.length;
-  if (last && request.endedInQueue) return queueAbortBody(request, context);
+  if (last && request.endedInQueue) return queueAbortBody(request, nowMs);
   const { item, prompt } = generation.input;
   const text = last ? generation.text.whole : generation.text.shown(span.to);
   const meta: Body = {
     id: request.rid,
     finish_reason: last ? request.finish : null,
     prompt_tokens: prompt.length,
-    weight_version: context.weightVersion,
+    weight_version: request.weightVersion,
     num_retractions: request.retractions,
     ...(item.returnLogprob ? logprobFields(request, span) : {}),
     reasoning_tokens: 0,
     completion_tokens: span.to,
     cached_tokens: request.cachedTokens,
   };
-  if (last) meta.e2e_latency = (context.nowMs - request.startedAtMs) / 1000;
+  if (last) meta.e2e_latency = (nowMs - request.startedAtMs) / 1000;
   const body: Body = {
     text: text.slice(span.textFrom),
     output_ids: generation.outputIds.slice(span.from, span.to),
@@ -69,7 +63,7 @@ export function bodyText(body: unknown): string {
 }
 
 /** An abort in the queue knows little; a stream's last frame then holds the last id alone. */
-function queueAbortBody(request: EngineRequest, context: AnswerContext): Body {
+function queueAbortBody(request: EngineRequest, nowMs: number): Body {
   const { outputIds, text, input } = request.generation;
   return {
     text: text.whole,
@@ -77,8 +71,8 @@ function queueAbortBody(request: EngineRequest, context: AnswerContext): Body {
     meta_info: {
       id: request.rid,
       finish_reason: request.finish,
-      weight_version: context.weightVersion,
-      e2e_latency: (context.nowMs - request.startedAtMs) / 1000,
+      weight_version: request.weightVersion,
+      e2e_latency: (nowMs - request.startedAtMs) / 1000,
     },
   };
 }
