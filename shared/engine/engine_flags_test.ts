@@ -1,0 +1,54 @@
+/** Flags of the engine as a process. */
+
+import assert from "node:assert/strict";
+import { DEMO_SCRIPTS } from "./demo_scripts.ts";
+import { ENGINE_USAGE, parseEngineFlags } from "./engine_flags.ts";
+
+Deno.test("parseEngineFlags has defaults for everything", () => {
+  assert.deepEqual(parseEngineFlags([]), {
+    hostname: "127.0.0.1",
+    port: 30000,
+    tokenizerFolder: null,
+    engine: {
+      modelName: "embedded",
+      maxContextTokens: 131072,
+      seed: 0,
+      incremental: false,
+      streamInterval: 1,
+      firstTokenDelayMs: 0,
+      tokenDelayMs: 0,
+      nullReplyTokens: null,
+    },
+  });
+});
+
+Deno.test("parseEngineFlags reads flags and names scripts", () => {
+  const flags = parseEngineFlags([
+    "--port",
+    "0",
+    "--script",
+    "demo",
+    "--incremental",
+    "--api-key",
+    "k",
+    "--null-reply=7",
+  ]);
+  assert.equal(flags?.port, 0);
+  assert.equal(flags?.engine.script, DEMO_SCRIPTS.demo);
+  assert.deepEqual([flags?.engine.incremental, flags?.engine.apiKey, flags?.engine.nullReplyTokens], [true, "k", 7]);
+  assert.equal(parseEngineFlags(["--help"]), null);
+  assert.match(ENGINE_USAGE, /--script/);
+});
+
+Deno.test("parseEngineFlags refuses what it does not know, with the value and the wanted state", () => {
+  for (
+    const [args, message] of [
+      [["--bogus"], /bogus/],
+      [["--port", "x"], /--port x is not a whole number in \[0, 65535\]\./],
+      [["--port", "70000"], /65535/],
+      [["--script", "none"], /--script none is none of demo, wander\./],
+    ] as const
+  ) {
+    assert.throws(() => parseEngineFlags(args), { code: "invalid_request", message });
+  }
+});
