@@ -18,8 +18,52 @@ export function readTools(tools: unknown, field = "tools"): ToolDefinition[] {
   });
 }
 
+/** Tools that a model here can call, and the fields of those it can't: they are not offered. */
+export interface OfferedTools {
+  /** The functions. */
+  readonly tools: ToolDefinition[];
+  /** Fields of what is no function, `tools.3`. */
+  readonly ignoredFields: string[];
+}
+
+/** The tools of a Responses request. Tools that the API's own servers run are left out and named. */
+export function readFunctionTools(tools: unknown): OfferedTools {
+  return offered(tools, (tool, at) => {
+    const { type, ...rest } = tool;
+    return type === "function" ? definition(rest, at) : null;
+  });
+}
+
+/** Anthropic's tools. Those of a type of its own, which Anthropic's servers or clients define, are left out and named. */
+export function readAnthropicTools(tools: unknown): OfferedTools {
+  return offered(tools, (tool, at) => {
+    if ((tool.type ?? "custom") !== "custom") return null;
+    const { name, description, input_schema: parameters } = tool;
+    return definition({
+      name: name ?? null,
+      ...(description === undefined ? {} : { description }),
+      ...(parameters === undefined ? {} : { parameters }),
+    }, at);
+  });
+}
+
+function offered(
+  written: unknown,
+  read: (tool: { readonly [key: string]: Json }, field: string) => ToolDefinition | null,
+): OfferedTools {
+  const tools: ToolDefinition[] = [];
+  const ignoredFields: string[] = [];
+  for (const [k, item] of asList(written, "tools").entries()) {
+    const at = `tools.${k}`;
+    const tool = read(asJsonObject(asObject(item, at), at), at);
+    if (tool === null) ignoredFields.push(at);
+    else tools.push(tool);
+  }
+  return { tools, ignoredFields };
+}
+
 /** A tool from the members of its definition, in the order written. */
-export function definition(written: { readonly [key: string]: Json }, field: string): ToolDefinition {
+function definition(written: { readonly [key: string]: Json }, field: string): ToolDefinition {
   const { cache_control: _marker, ...raw } = written;
   const description = raw.description ?? null;
   return {

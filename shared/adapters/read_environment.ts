@@ -4,16 +4,25 @@ import { z } from "zod";
 import { VerbatimError } from "../core/errors.ts";
 import { Environment } from "../schemas/environment.ts";
 
-/**
- * Reads and checks every variable of {@linkcode Environment}. An empty variable counts as unset. A bad value throws
- * `not_ready` naming each variable and what it wants; values are not repeated, since some are secrets.
- */
-export function readEnvironment(get: (name: string) => string | undefined = (name) => Deno.env.get(name)): Environment {
+/** Variables of {@linkcode Environment} that are set. An empty variable counts as unset. */
+export function givenVariables(
+  get: (name: string) => string | undefined = (name) => Deno.env.get(name),
+): Partial<Record<keyof Environment, string>> {
   const given: Record<string, string> = {};
   for (const name of Object.keys(Environment.shape)) {
     const value = get(name);
     if (value !== undefined && value !== "") given[name] = value;
   }
+  return given;
+}
+
+/**
+ * The environment, checked. A bad value throws `not_ready` naming each variable and what it wants; values are not
+ * repeated, since some are secrets.
+ */
+export function readEnvironment(
+  given: Partial<Record<keyof Environment, string>> = givenVariables(),
+): Environment {
   const parsed = Environment.safeParse(given);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => `${String(issue.path[0])}: ${issue.message}`);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { VerbatimError } from "../core/errors.ts";
-import { readEnvironment } from "./read_environment.ts";
+import { givenVariables, readEnvironment } from "./read_environment.ts";
 
 Deno.test("readEnvironment() gives defaults for an empty environment", () => {
-  const environment = readEnvironment(() => undefined);
+  const environment = readEnvironment({});
   assert.equal(environment.HOST, "127.0.0.1");
   assert.equal(environment.PORT, 8787);
   assert.equal(environment.MAX_BODY_BYTES, 67108864);
@@ -19,7 +19,7 @@ Deno.test("readEnvironment() reads lists, flags and URLs", () => {
     ROLLOUT_EXTERNAL_ENGINE_ADDRS: "http://a:1,http://b:2",
     KV_PATH: "",
   };
-  const environment = readEnvironment((name) => given[name]);
+  const environment = readEnvironment(givenVariables((name) => given[name]));
   assert.deepEqual(environment.PASSTHROUGH_KEYS, ["EMPTY", "none"]);
   assert.equal(environment.TASK_AUTOCREATE, true);
   assert.equal(environment.SGLANG_ROUTER_URL, "http://127.0.0.1:30000");
@@ -39,7 +39,7 @@ Deno.test.each(
   ] as const,
 )("readEnvironment() names the bad variable: %s=%s", (name, value) => {
   assert.throws(
-    () => readEnvironment((asked) => asked === name ? value : undefined),
+    () => readEnvironment({ [name]: value }),
     (error) => error instanceof VerbatimError && error.code === "not_ready" && error.message.includes(name),
   );
 });

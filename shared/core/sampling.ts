@@ -3,51 +3,51 @@
 /** Sampling parameters as sent to an engine. Absent means the engine's default. */
 export interface SamplingParams {
   /** Most tokens to sample; the stop token counts. */
-  max_new_tokens?: number;
+  max_new_tokens?: number | undefined;
   /** Least tokens to sample before a stop counts. */
-  min_new_tokens?: number;
+  min_new_tokens?: number | undefined;
   /** Divides the logits; 0 is greedy. */
-  temperature?: number;
+  temperature?: number | undefined;
   /** Nucleus, (0, 1]. */
-  top_p?: number;
+  top_p?: number | undefined;
   /** Candidates kept; -1 keeps all. */
-  top_k?: number;
+  top_k?: number | undefined;
   /** Least probability relative to the best candidate's, [0, 1]. */
-  min_p?: number;
+  min_p?: number | undefined;
   /** [-2, 2]. */
-  frequency_penalty?: number;
+  frequency_penalty?: number | undefined;
   /** [-2, 2]. */
-  presence_penalty?: number;
+  presence_penalty?: number | undefined;
   /** (0, 2]; 1 is none. */
-  repetition_penalty?: number;
+  repetition_penalty?: number | undefined;
   /** Stop strings. */
-  stop?: string[];
+  stop?: string[] | undefined;
   /** Token ids that stop, beside the model's own. */
-  stop_token_ids?: number[];
+  stop_token_ids?: number[] | undefined;
   /** Regular expressions that stop. */
-  stop_regex?: string[];
+  stop_regex?: string[] | undefined;
   /** Go on after the model's own stop token. */
-  ignore_eos?: boolean;
+  ignore_eos?: boolean | undefined;
   /** Leave special tokens out of the engine's text. */
-  skip_special_tokens?: boolean;
+  skip_special_tokens?: boolean | undefined;
   /** Spaces between special tokens in the engine's text. */
-  spaces_between_special_tokens?: boolean;
+  spaces_between_special_tokens?: boolean | undefined;
   /** Keep the matched stop in the engine's text. */
-  no_stop_trim?: boolean;
+  no_stop_trim?: boolean | undefined;
   /** Grammar: a JSON schema as text. */
-  json_schema?: string;
+  json_schema?: string | undefined;
   /** Grammar: a regular expression. */
-  regex?: string;
+  regex?: string | undefined;
   /** Grammar: EBNF. */
-  ebnf?: string;
+  ebnf?: string | undefined;
   /** Grammar: a structural tag as JSON text. */
-  structural_tag?: string;
+  structural_tag?: string | undefined;
   /** Added to the logits, by token id. */
-  logit_bias?: Record<string, number>;
+  logit_bias?: Record<string, number> | undefined;
   /** Seed of this request, where the engine is deterministic. */
-  sampling_seed?: number;
+  sampling_seed?: number | undefined;
   /** Scalars for a custom logit processor. */
-  custom_params?: Record<string, string | number | boolean | null>;
+  custom_params?: Record<string, string | number | boolean | null> | undefined;
 }
 
 /**

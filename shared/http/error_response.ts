@@ -1,6 +1,7 @@
 /** Errors on Verbatim's own endpoints: one shape, made in one place. */
 
 import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { HTTPException } from "hono/http-exception";
 import { VerbatimError } from "../core/errors.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -21,18 +22,16 @@ export function retryHeaders(error: VerbatimError): Record<string, string> {
   return error.retryAfterS === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(error.retryAfterS))) };
 }
 
+/** An error as its JSON body. */
+export function errorBody(error: VerbatimError): Record<string, unknown> {
+  const { code, message, retryable, details } = error;
+  return { error: { code, message, retryable, ...(details === undefined ? {} : { details }) } };
+}
+
 /** The answer to a failed call on an own endpoint. */
 export function errorResponse(context: Context, error: VerbatimError): Response {
-  const body = {
-    error: {
-      code: error.code,
-      message: error.message,
-      retryable: error.retryable,
-      ...(error.details === undefined ? {} : { details: error.details }),
-    },
-  };
-  return context.newResponse(JSON.stringify(body), {
-    status: error.status as 500,
+  return context.newResponse(JSON.stringify(errorBody(error)), {
+    status: error.status as ContentfulStatusCode,
     headers: { "content-type": "application/json", ...retryHeaders(error) },
   });
 }

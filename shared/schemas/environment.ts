@@ -7,7 +7,9 @@ const seconds = z.coerce.number().positive().max(1e9);
 const count = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ""));
 
-function list<T extends z.ZodType<unknown, string>>(item: T): z.ZodPipe<z.ZodTransform<string[], string>, z.ZodArray<T>> {
+function list<T extends z.ZodType<unknown, string>>(
+  item: T,
+): z.ZodPipe<z.ZodTransform<string[], string>, z.ZodArray<T>> {
   return z.transform((text: string) => text.split(",").map((part) => part.trim()).filter((part) => part !== "")).pipe(
     z.array(item),
   );

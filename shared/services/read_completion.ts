@@ -20,6 +20,12 @@ export interface ReadCompletion {
   readonly closed: boolean;
 }
 
+/** A piece of a completion that is final. */
+export interface ReadPiece {
+  readonly text: string;
+  readonly deltas: readonly ParseDelta[];
+}
+
 /** What a reader needs. */
 export interface CompletionReaderOptions {
   readonly decoder: IncrementalDecoder;
@@ -49,8 +55,8 @@ export class CompletionReader {
     return this.#ids.length;
   }
 
-  /** Reads sampled ids; the pieces of the message that are certain now. */
-  push(ids: readonly number[], logprobs: readonly number[]): ParseDelta[] {
+  /** Reads sampled ids; the text and the pieces of the message that are certain now. */
+  push(ids: readonly number[], logprobs: readonly number[]): ReadPiece {
     let text = "";
     for (let k = 0; k < ids.length; k++) {
       const id = ids[k]!;
@@ -63,17 +69,19 @@ export class CompletionReader {
     return this.#read(this.#cutter.push(text));
   }
 
-  /** The end: the last pieces and the whole. */
-  finish(finish: Finish): { deltas: ParseDelta[]; completion: ReadCompletion } {
+  /** The end: the last piece and the whole. */
+  finish(finish: Finish): ReadPiece & { completion: ReadCompletion } {
     const closed = finish.type === "stop" && this.#heldStop !== null;
     let tail = "";
     if (this.#heldStop !== null && !closed) tail += this.#options.decoder.push(this.#heldStop);
     tail += this.#options.decoder.finish();
     const matched = finish.type === "stop" && typeof finish.matched === "string" ? finish.matched : null;
     const rest = this.#cutter.push(tail) + this.#cutter.finish(matched);
-    const deltas = [...this.#read(rest), ...this.#options.parser.finish()];
+    const last = this.#read(rest);
+    const deltas = [...last.deltas, ...this.#options.parser.finish()];
     const parsed = this.#options.parser.result();
     return {
+      text: last.text,
       deltas,
       completion: {
         ids: Uint32Array.from(this.#ids),
@@ -88,9 +96,9 @@ export class CompletionReader {
     };
   }
 
-  #read(text: string): ParseDelta[] {
-    if (text === "") return [];
+  #read(text: string): ReadPiece {
+    if (text === "") return { text, deltas: [] };
     this.#text.push(text);
-    return this.#options.parser.push(text);
+    return { text, deltas: this.#options.parser.push(text) };
   }
 }

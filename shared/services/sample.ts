@@ -28,10 +28,12 @@ export type SampleEvent =
     readonly type: "tokens";
     readonly ids: readonly number[];
     readonly logprobs: readonly number[];
+    readonly text: string;
     readonly deltas: readonly ParseDelta[];
   }
   | {
     readonly type: "end";
+    readonly text: string;
     readonly deltas: readonly ParseDelta[];
     readonly completion: ReadCompletion;
     readonly cachedTokens: number | null;
@@ -67,10 +69,10 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
   };
   for await (const chunk of model.engine.generate(call, signal)) {
     if (chunk.type === "tokens") {
-      yield { ...chunk, deltas: reader.push(chunk.ids, chunk.logprobs) };
+      yield { ...chunk, ...reader.push(chunk.ids, chunk.logprobs) };
       continue;
     }
-    const { deltas, completion } = reader.finish(chunk.finish);
-    yield { type: "end", deltas, completion, cachedTokens: chunk.cachedTokens, weightVersion: chunk.weightVersion };
+    const rest = reader.finish(chunk.finish);
+    yield { type: "end", ...rest, cachedTokens: chunk.cachedTokens, weightVersion: chunk.weightVersion };
   }
 }

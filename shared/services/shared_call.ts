@@ -39,7 +39,7 @@ export interface Answer {
 
 /** What a waiting client sees. `started` comes with the first sampled token, `end` after the commit. */
 export type CallEvent =
-  | { readonly type: "started" }
+  | { readonly type: "started"; readonly answerId: string; readonly createdAtS: number; readonly model: string }
   | { readonly type: "delta"; readonly delta: AnswerDelta }
   | { readonly type: "end"; readonly answer: Answer };
 

@@ -1,0 +1,38 @@
+/** What handlers are given. Composition roots make it; handlers know only these interfaces. */
+
+import type { Background } from "../shared/ports/background.ts";
+import type { Clock } from "../shared/ports/clock.ts";
+import type { Ids } from "../shared/ports/ids.ts";
+import type { Logger } from "../shared/ports/logger.ts";
+import type { CallsInFlight } from "../shared/services/calls_in_flight.ts";
+import type { TaskCloser } from "../shared/services/close_task.ts";
+import type { TaskExporter } from "../shared/services/export_task.ts";
+import type { ModelCatalog } from "../shared/services/model_catalog.ts";
+import type { TaskService } from "../shared/services/task_service.ts";
+import type { TurnRecorder } from "../shared/services/record_turn.ts";
+
+/** Services and limits shared by every handler. */
+export interface HandlerServices {
+  readonly models: ModelCatalog;
+  readonly tasks: TaskService;
+  readonly recorder: TurnRecorder;
+  readonly closer: TaskCloser;
+  readonly exporter: TaskExporter;
+  readonly inFlight: CallsInFlight;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  readonly background: Background;
+  /** Largest request body. */
+  readonly maxBytes: number;
+  /** Longest silence of a stream before a keep-alive, and before its headers leave. */
+  readonly keepAliveMs: number;
+  /** Key of Verbatim's own endpoints, where one is set. */
+  readonly adminKey: string | undefined;
+  /** Where agents reach this server; absent: what the request says. */
+  readonly publicUrl: string | undefined;
+  /** Keys that are served without a task. */
+  readonly passThroughKeys: readonly string[];
+  /** Whether an unknown agent key opens a task of its own (development). */
+  readonly autoCreateTasks: boolean;
+}

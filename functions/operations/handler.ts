@@ -1,0 +1,42 @@
+/** Is the process alive, and is it ready? */
+
+import { Hono } from "hono";
+import type { HandlerServices } from "../handler_services.ts";
+
+const READY_TIMEOUT_MS = 5000;
+
+/** `GET /healthz` and `GET /readyz`. */
+export function createOperationsApp(services: HandlerServices): Hono {
+  const app = new Hono();
+  app.get("/healthz", (context) => context.json({ status: "ok" }));
+  app.get("/readyz", async (context) => {
+    const models = await Promise.all(
+      services.models.list().map(async (model) => {
+        const { renderer } = model;
+        const engine = await model.engine.info(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
+          (info) => ({ reachable: true, model_path: info.modelPath, weight_version: info.weightVersion }),
+          (cause: unknown) => ({ reachable: false, reason: cause instanceof Error ? cause.message : String(cause) }),
+        );
+        return {
+          name: model.name,
+          max_context_tokens: model.maxContextTokens,
+          engine,
+          renderer: {
+            family: renderer.family,
+            tool_call_parser: renderer.toolCallParser,
+            reasoning_parser: renderer.reasoningParser,
+            vocab_size: renderer.tokenizer.vocabSize,
+            tokenizer_fingerprint: renderer.tokenizer.fingerprint,
+            stop_token_ids: renderer.stopTokenIds,
+            checks: renderer.checks,
+          },
+        };
+      }),
+    );
+    const reasons = models.filter((model) => !model.engine.reachable).map((model) =>
+      `The engine of model "${model.name}" can't be reached`
+    );
+    return context.json({ ready: reasons.length === 0, reasons, models }, reasons.length === 0 ? 200 : 503);
+  });
+  return app;
+}

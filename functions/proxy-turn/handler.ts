@@ -1,0 +1,180 @@
+/** The recording proxy: agents' endpoints. Thin: a dialect translates, services/record_turn.ts does the work. */
+
+import { type Context, Hono } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { VerbatimError } from "../../shared/core/errors.ts";
+import { keyOf } from "../../shared/http/authenticate.ts";
+import { type ClientWatch, watchClient } from "../../shared/http/client_signal.ts";
+import { logFailure, retryHeaders, toVerbatimError } from "../../shared/http/error_response.ts";
+import { readJson } from "../../shared/http/read_body.ts";
+import { sseResponse } from "../../shared/http/sse.ts";
+import type { AgentCall, Following } from "../../shared/services/agent_call.ts";
+import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/shared_call.ts";
+import type { HandlerServices } from "../handler_services.ts";
+import { type Caller, identifyCaller } from "./identify_caller.ts";
+import { readChatCompletion } from "./chat_completions.ts";
+import type { Dialect, DialectErrors } from "./dialect.ts";
+import { openaiErrors } from "./openai_errors.ts";
+
+/** The agents' endpoints under `/v1`, and under `/k/KEY/v1` for scaffolds that can only be given a URL. */
+export function createProxyTurnApp(services: HandlerServices): Hono {
+  const app = new Hono();
+  for (const prefix of ["/v1", "/k/:key/v1"]) {
+    app.post(`${prefix}/chat/completions`, (context) => answer(context, services, openaiErrors, readChat));
+    app.get(`${prefix}/models`, (context) => models(context, services));
+    app.get(`${prefix}/models/:model{.+}`, (context) => oneModel(context, services));
+  }
+  return app;
+}
+
+type ReadDialect = (json: unknown, services: HandlerServices) => Dialect;
+
+function readChat(json: unknown, services: HandlerServices): Dialect {
+  return readChatCompletion(json, { tokenizerOf: (model) => services.models.resolve(model).renderer.tokenizer });
+}
+
+/** One agent call, from its key to its answer. Every failure is written in the dialect. */
+async function answer(
+  context: Context,
+  services: HandlerServices,
+  errors: DialectErrors,
+  read: ReadDialect,
+): Promise<Response> {
+  const watch = watchClient(context);
+  try {
+    const caller = await identifyCaller(keyOf(context), services);
+    const dialect = read(await readJson(context, services), services);
+    const following = services.recorder.begin(callOf(context, services, caller, dialect));
+    return dialect.request.stream
+      ? await streamed(context, services, errors, dialect, following, watch)
+      : await whole(context, services, dialect, following, watch);
+  } catch (thrown) {
+    return failed(context, services, errors, watch.signal.aborted ? clientGone(thrown) : toVerbatimError(thrown));
+  }
+}
+
+function callOf(context: Context, services: HandlerServices, caller: Caller, dialect: Dialect): AgentCall {
+  const { request } = dialect;
+  return {
+    read: caller.kind === "task" ? caller.read : null,
+    model: services.models.resolve(request.model ?? (caller.kind === "task" ? caller.read.task.settings.model : null)),
+    modelName: request.model ?? services.models.default.name,
+    dialect: dialect.name,
+    conversation: request.conversation,
+    toolChoice: request.toolChoice,
+    wished: request.wished,
+    ignoredFields: request.ignoredFields,
+    stream: request.stream,
+    isRetry: Number(context.req.header("x-stainless-retry-count") ?? "0") > 0,
+    header: (name) => context.req.header(name) ?? null,
+    formOf: dialect.formOf,
+    arrivedAtMs: services.clock.now(),
+  };
+}
+
+async function whole(
+  context: Context,
+  services: HandlerServices,
+  dialect: Dialect,
+  following: Following,
+  watch: ClientWatch,
+): Promise<Response> {
+  const result = await wholeAnswer(following.waiter, watch.signal);
+  services.background.run("note delivery", watch.settle().then((sent) => following.settled(result, sent)));
+  return context.json(dialect.body(result), 200, { "x-verbatim-turn": String(result.turn ?? "none") });
+}
+
+async function streamed(
+  context: Context,
+  services: HandlerServices,
+  errors: DialectErrors,
+  dialect: Dialect,
+  following: Following,
+  watch: ClientWatch,
+): Promise<Response> {
+  let result: Answer | null = null;
+  const events = tap(following.waiter, (ended) => result = ended);
+  watch.signal.addEventListener("abort", () => following.waiter.leave(), { once: true });
+  return await sseResponse(dialect.frames(events), {
+    clock: services.clock,
+    keepAliveMs: services.keepAliveMs,
+    keepAlive: dialect.keepAlive,
+    errorFrame(thrown) {
+      const error = toVerbatimError(thrown);
+      logFailure(services.logger, error, { request_id: context.get("requestId"), stream: true });
+      return errors.frame(error);
+    },
+    headers: { "x-request-id": context.get("requestId") },
+    onEnd(allSent) {
+      services.background.run(
+        "note delivery",
+        watch.settle().then((sent) => result === null ? undefined : following.settled(result, allSent && sent)),
+      );
+    },
+    onCancel: () => following.waiter.leave(),
+  });
+}
+
+/** Passes events on and notes the answer they end with. */
+async function* tap(events: AsyncIterable<CallEvent>, onAnswer: (answer: Answer) => void): AsyncGenerator<CallEvent> {
+  for await (const event of events) {
+    if (event.type === "end") onAnswer(event.answer);
+    yield event;
+  }
+}
+
+function clientGone(cause: unknown): VerbatimError {
+  return new VerbatimError("client_gone", "The client hung up before its answer", { cause });
+}
+
+function failed(
+  context: Context,
+  services: HandlerServices,
+  errors: DialectErrors,
+  error: VerbatimError,
+): Response {
+  logFailure(services.logger, error, {
+    request_id: context.get("requestId"),
+    path: new URL(context.req.url).pathname.replace(/^\/k\/[^/]+/, "/k/..."),
+  });
+  const { status, body } = errors.response(error);
+  return context.json(body as Record<string, unknown>, status as ContentfulStatusCode, {
+    "x-should-retry": String(error.retryable),
+    "x-verbatim-turn": "none",
+    ...retryHeaders(error),
+  });
+}
+
+/** The models, to anyone with an agent's key. */
+async function models(context: Context, services: HandlerServices): Promise<Response> {
+  try {
+    await identifyCaller(keyOf(context), services);
+    return context.json({ object: "list", data: services.models.list().map(modelObject) });
+  } catch (thrown) {
+    return failed(context, services, openaiErrors, toVerbatimError(thrown));
+  }
+}
+
+async function oneModel(context: Context, services: HandlerServices): Promise<Response> {
+  try {
+    await identifyCaller(keyOf(context), services);
+    const name = context.req.param("model") ?? "";
+    const model = services.models.list().find((candidate) => candidate.name === name);
+    if (model === undefined) {
+      throw new VerbatimError("model_not_found", `There is no model "${name}" here`, { details: { field: "model" } });
+    }
+    return context.json(modelObject(model));
+  } catch (thrown) {
+    return failed(context, services, openaiErrors, toVerbatimError(thrown));
+  }
+}
+
+function modelObject(model: HandlerServices["models"]["default"]): Record<string, unknown> {
+  return {
+    id: model.name,
+    object: "model",
+    created: model.createdAtS,
+    owned_by: "verbatim",
+    max_model_len: model.maxContextTokens,
+  };
+}

@@ -1,0 +1,31 @@
+/** Errors as OpenAI's API words them (chat completions and responses). */
+
+import type { VerbatimError } from "../../shared/core/errors.ts";
+import { dataFrame } from "../../shared/http/sse.ts";
+import { agentStatus, type DialectErrors } from "./dialect.ts";
+
+/** `{"error": {message, type, param, code}}`. */
+export const openaiErrors: DialectErrors = {
+  response: (error) => ({ status: agentStatus(error), body: bodyOf(error) }),
+  frame: (error) => dataFrame(bodyOf(error)),
+};
+
+function bodyOf(error: VerbatimError): unknown {
+  const field = error.details?.field;
+  return {
+    error: {
+      message: error.message,
+      type: typeOf(agentStatus(error)),
+      param: typeof field === "string" ? field : error.code === "context_length_exceeded" ? "messages" : null,
+      code: error.code,
+    },
+  };
+}
+
+function typeOf(status: number): string {
+  if (status === 401) return "authentication_error";
+  if (status === 403) return "permission_error";
+  if (status === 404) return "not_found_error";
+  if (status === 429) return "rate_limit_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
+}

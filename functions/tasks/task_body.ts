@@ -1,0 +1,94 @@
+/** Tasks and turns on the wire. */
+
+import { verdictText } from "../../shared/core/judgement.ts";
+import type { TaskRecord } from "../../shared/core/task.ts";
+import type { Turn } from "../../shared/core/turn.ts";
+import type { JudgedTask } from "../../shared/services/judged_task.ts";
+import type { VisibleStatus } from "../../shared/services/task_service.ts";
+import type { HandlerServices } from "../handler_services.ts";
+
+/** What of a task its record tells. */
+export function taskSummary(task: TaskRecord, status: VisibleStatus): Record<string, unknown> {
+  return {
+    task_id: task.taskId,
+    status,
+    group_id: task.settings.groupId,
+    rollout_id: task.settings.rolloutId ?? task.taskId,
+    parent_task_id: task.settings.parentTaskId,
+    model: task.settings.model,
+    history: task.settings.history,
+    echo: task.settings.echo,
+    turns: task.turns,
+    tokens: { prompt: task.promptTokens, completion: task.completionTokens },
+    created_at: iso(task.createdAtMs),
+    expires_at: iso(task.expiresAtMs),
+    closed_at: task.closedAtMs === null ? null : iso(task.closedAtMs),
+    outcome: task.outcome,
+    cause: task.cause,
+    reward: task.reward,
+    metadata: { ...task.settings.metadata, ...task.finishMetadata },
+  };
+}
+
+/** A task with what its history says. Of a dropped or expired task only the record is left. */
+export async function taskBody(task: TaskRecord, services: HandlerServices): Promise<Record<string, unknown>> {
+  const status = services.tasks.statusOf(task);
+  const summary = taskSummary(task, status);
+  if (status === "dropped" || status === "expired") return { ...summary, capture: null, in_flight: 0 };
+  const { judgement } = await services.exporter.judged(task);
+  const captured = task.settings.capture;
+  return {
+    ...summary,
+    capture: {
+      valid: captured && judgement.capture.valid,
+      reason: captured ? judgement.capture.reason : "not captured",
+      provisional: !judgement.final,
+    },
+    notes: judgement.notes,
+    in_flight: services.inFlight.count(task.uid),
+  };
+}
+
+/** One turn: its record, its place, and what became of its answer. */
+export function turnBody(turn: Turn, judged: JudgedTask): Record<string, unknown> {
+  const { record } = turn;
+  const place = judged.judgement.turns[record.turn];
+  const decision = place?.decision;
+  return {
+    turn: record.turn,
+    parent: record.parent,
+    relation: decision?.relation,
+    related_to: decision?.relatedTo ?? null,
+    echo: decision?.echo ?? null,
+    role: place?.role,
+    verdict: decision === undefined ? null : verdictText(decision.verdict),
+    tools_changed: decision?.toolsChanged ?? false,
+    finish_reason: record.finishReason,
+    stop: record.finish.type === "stop" ? record.finish.matched : null,
+    parse: record.parse,
+    prompt_tokens: record.promptTokens,
+    observation_tokens: record.observationTokens,
+    completion_tokens: record.completionTokens,
+    cached_tokens: record.cachedTokens,
+    weight_versions: record.weightVersions,
+    sampling: record.sampling,
+    basis: record.basis,
+    ignored_fields: record.ignoredFields,
+    dialect: record.dialect,
+    model: record.model,
+    actor: record.actor,
+    delivered: judged.delivered.get(record.turn) ?? null,
+    adopted: place?.adopted ?? false,
+    superseded: place?.superseded ?? false,
+    replays: place?.replays ?? 0,
+    reward: judged.task.perTurnRewards[String(record.turn)] ?? null,
+    engine_ms: record.engineMs,
+    wait_ms: record.waitMs,
+    started_at: iso(record.startedAtMs),
+    duration_ms: record.durationMs,
+  };
+}
+
+function iso(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

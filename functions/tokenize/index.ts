@@ -1,0 +1,7 @@
+/** The tokenize function on an edge host that deploys each function on its own. */
+
+import { composeSupabase } from "../../shared/compose_supabase.ts";
+import { createFunctionApp } from "../create_gateway_app.ts";
+import { lazyFetch } from "../lazy_fetch.ts";
+
+export default { fetch: lazyFetch(async () => createFunctionApp("tokenize", await composeSupabase())) };

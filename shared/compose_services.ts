@@ -1,0 +1,95 @@
+/** What every composition shares once its adapters are chosen: services from ports. It imports no adapter. */
+
+import { VerbatimError } from "./core/errors.ts";
+import type { Background } from "./ports/background.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Ids } from "./ports/ids.ts";
+import type { Logger } from "./ports/logger.ts";
+import type { TaskStore } from "./ports/task_store.ts";
+import type { Environment } from "./schemas/environment.ts";
+import { CallsInFlight } from "./services/calls_in_flight.ts";
+import { CallLeases } from "./services/call_leases.ts";
+import { TaskCloser } from "./services/close_task.ts";
+import { TaskExporter } from "./services/export_task.ts";
+import { type Model, ModelCatalog } from "./services/model_catalog.ts";
+import { TurnRecorder } from "./services/record_turn.ts";
+import { TaskService } from "./services/task_service.ts";
+import { TaskViews } from "./services/task_views.ts";
+
+/** The adapters of a composition. */
+export interface Adapters {
+  readonly store: TaskStore;
+  readonly models: readonly Model[];
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  readonly background: Background;
+}
+
+/** Services over adapters, with the limits of the environment. */
+export interface ComposedServices extends Omit<Adapters, "models"> {
+  readonly models: ModelCatalog;
+  readonly tasks: TaskService;
+  readonly inFlight: CallsInFlight;
+  readonly recorder: TurnRecorder;
+  readonly closer: TaskCloser;
+  readonly exporter: TaskExporter;
+  readonly maxBytes: number;
+  readonly keepAliveMs: number;
+  readonly adminKey: string | undefined;
+  readonly publicUrl: string | undefined;
+  readonly passThroughKeys: readonly string[];
+  readonly autoCreateTasks: boolean;
+}
+
+/** Clients and proxies give up on silent streams after tens of seconds; a keep-alive comes well before. */
+const KEEP_ALIVE_MS = 10_000;
+/** What a process keeps of turns it has read or committed. */
+const VIEW_BYTES = 512 * 1024 * 1024;
+
+/** Builds the services. */
+export function composeServices(adapters: Adapters, environment: Environment): ComposedServices {
+  const { store, clock, ids, background } = adapters;
+  const models = new ModelCatalog(adapters.models);
+  const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
+  const views = new TaskViews(store, { maxBytes: VIEW_BYTES });
+  const inFlight = new CallsInFlight();
+  const leases = new CallLeases({ store, clock, background });
+  return {
+    ...adapters,
+    models,
+    tasks,
+    inFlight,
+    recorder: new TurnRecorder({ store, tasks, views, inFlight, leases, clock, ids }),
+    closer: new TaskCloser({ tasks, inFlight, leases, views, clock }),
+    exporter: new TaskExporter({ store, views, models }),
+    maxBytes: environment.MAX_BODY_BYTES,
+    keepAliveMs: KEEP_ALIVE_MS,
+    adminKey: environment.VERBATIM_ADMIN_KEY,
+    publicUrl: environment.PUBLIC_URL,
+    passThroughKeys: environment.PASSTHROUGH_KEYS,
+    autoCreateTasks: environment.TASK_AUTOCREATE,
+  };
+}
+
+/** Refuses what is only safe on loopback, where the server can be reached from elsewhere. */
+export function assertSafeListener(environment: Environment): void {
+  if (isLoopback(environment.HOST)) return;
+  if (environment.VERBATIM_ADMIN_KEY === undefined) {
+    throw new VerbatimError(
+      "not_ready",
+      `Cannot listen on ${environment.HOST} without VERBATIM_ADMIN_KEY: set it, or listen on 127.0.0.1`,
+    );
+  }
+  if (environment.TASK_AUTOCREATE) {
+    throw new VerbatimError(
+      "not_ready",
+      `Cannot listen on ${environment.HOST} with TASK_AUTOCREATE: any key would open a task`,
+    );
+  }
+}
+
+/** Whether an address is this machine's own. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}

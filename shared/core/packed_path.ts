@@ -1,0 +1,101 @@
+/** The turns of one path as arrays a trainer reads. It decides nothing: which path, and what trains, is said elsewhere. */
+
+import { VerbatimError } from "./errors.ts";
+import type { Turn, VersionSegment } from "./turn.ts";
+
+/** Where a turn's sampled tokens lie. */
+export interface TurnSpan {
+  /** The turn. */
+  readonly turn: Turn;
+  /** First position in the response. */
+  readonly start: number;
+  /** Position after the last. */
+  readonly end: number;
+}
+
+/** A path: the first turn's prompt, then everything that was sampled or observed after it. */
+export interface PackedPath {
+  /** The first turn's prompt. */
+  readonly prompt: Uint32Array;
+  /** Sampled tokens and the observations between them. */
+  readonly response: Uint32Array;
+  /** The engine's logprob of each sampled token, 0.0 of the others. */
+  readonly logprobs: Float64Array;
+  /** 1 where the policy sampled the token. */
+  readonly sampledMask: Uint8Array;
+  /** The sampled spans, in order. */
+  readonly spans: readonly TurnSpan[];
+  /** Which weights sampled what, in response positions; neighbours of one version are one segment. */
+  readonly weightVersions: readonly VersionSegment[];
+}
+
+/**
+ * Packs the turns of a path, each the parent of the next, the first with its whole prompt. Anything that does not fit
+ * together (a parent, a length, the prompt count a turn was sampled with) is `internal`: no sample is better than a wrong one.
+ */
+export function packPath(turns: readonly Turn[]): PackedPath {
+  const [first] = turns;
+  if (first === undefined) throw broken("A path has no turns", {});
+  if (first.record.parent !== null) {
+    throw broken("A path does not begin with a whole prompt", { turn: first.record.turn });
+  }
+  const length = turns.reduce((sum, turn) => sum + turn.observation.length + turn.completion.length, 0) -
+    first.observation.length;
+  const response = new Uint32Array(length);
+  const logprobs = new Float64Array(length);
+  const sampledMask = new Uint8Array(length);
+  const spans: TurnSpan[] = [];
+  const weightVersions: VersionSegment[] = [];
+  let at = 0;
+  let previous: Turn | null = null;
+  for (const turn of turns) {
+    assertWhole(turn, previous, first.observation.length + at);
+    if (previous !== null) {
+      response.set(turn.observation, at);
+      at += turn.observation.length;
+    }
+    const start = at;
+    response.set(turn.completion, at);
+    logprobs.set(turn.logprobs, at);
+    sampledMask.fill(1, at, at + turn.completion.length);
+    at += turn.completion.length;
+    spans.push({ turn, start, end: at });
+    for (const segment of turn.record.weightVersions) {
+      addSegment(weightVersions, { ...segment, start: start + segment.start, end: start + segment.end });
+    }
+    previous = turn;
+  }
+  return { prompt: first.observation, response, logprobs, sampledMask, spans, weightVersions };
+}
+
+function assertWhole(turn: Turn, previous: Turn | null, tokensBefore: number): void {
+  const { record } = turn;
+  const facts = { turn: record.turn };
+  if (previous !== null && record.parent !== previous.record.turn) {
+    throw broken("A path's turns do not follow each other", facts);
+  }
+  if (turn.completion.length !== turn.logprobs.length) throw broken("A turn has not one logprob a token", facts);
+  if (turn.completion.length !== record.completionTokens || turn.observation.length !== record.observationTokens) {
+    throw broken("A turn's arrays do not have the lengths of its record", facts);
+  }
+  const prompt = tokensBefore + (previous === null ? 0 : turn.observation.length);
+  if (record.promptTokens !== prompt) {
+    throw broken(`A turn was sampled after ${record.promptTokens} tokens, its path has ${prompt}`, facts);
+  }
+}
+
+/** Joins neighbours of one version: such a segment runs on across the observations between its spans. */
+function addSegment(segments: VersionSegment[], segment: VersionSegment): void {
+  const last = segments[segments.length - 1];
+  if (last !== undefined && last.version === segment.version && last.exact === segment.exact) {
+    segments[segments.length - 1] = { ...last, end: segment.end };
+  } else if (segment.end > segment.start) {
+    segments.push(segment);
+  }
+}
+
+function broken(message: string, facts: Record<string, unknown>): VerbatimError {
+  return new VerbatimError("internal", "The stored series is inconsistent; nothing is exported", {
+    cause: new Error(`${message}: ${JSON.stringify(facts)}`),
+  });
+}

@@ -1,0 +1,86 @@
+/** The commit of a turn: one atomic write against the task record, tried again while others commit. */
+
+import { VerbatimError } from "../core/errors.ts";
+import { turnHistory } from "../core/record_history.ts";
+import type { RequestUnits } from "../core/request_units.ts";
+import type { TaskRecord } from "../core/task.ts";
+import type { Turn, TurnDetail } from "../core/turn.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
+import type { TaskView } from "./task_views.ts";
+
+/** A turn before it has a number and a place in the history. */
+export interface Uncommitted {
+  readonly turn: Omit<Turn, "detail"> & { readonly detail: Omit<TurnDetail, "history"> };
+  readonly units: RequestUnits;
+  /** As in the store port: the turn the repeat key must name, null for none, undefined for any. */
+  readonly expectRepeat: number | null | undefined;
+  readonly callId: string;
+}
+
+/** How a commit ended. */
+export type CommitOutcome =
+  | { readonly kind: "committed"; readonly turn: Turn }
+  /** Another turn answers the same request. */
+  | { readonly kind: "repeat_changed"; readonly turn: number };
+
+const COMMIT_TRIES = 200;
+const LONGEST_PAUSE_MS = 50;
+
+/**
+ * Commits under the next free number. A turn whose task was closed, dropped or replaced meanwhile is refused
+ * (`task_closed`); turns are never removed, so a parent that stood still stands. Its place in the history is the one
+ * among the turns before it, so a lost race finds it anew.
+ */
+export async function commitTurn(
+  context: { readonly store: TaskStore; readonly clock: Clock; readonly view: TaskView },
+  task: TaskRecord,
+  uncommitted: Uncommitted,
+): Promise<CommitOutcome> {
+  const { store, clock, view } = context;
+  const { record, detail } = uncommitted.turn;
+  for (let tries = 0; tries < COMMIT_TRIES; tries++) {
+    const read = assertTakesTurns(task, await store.getTask(task.taskId), clock.now());
+    await view.catchUp(store, read.task);
+    const turn: Turn = {
+      ...uncommitted.turn,
+      record: { ...record, turn: read.task.turns },
+      detail: { ...detail, history: turnHistory(view.forest, uncommitted.units, detail.reply) },
+    };
+    const outcome = await store.appendTurn({
+      read: read,
+      next: {
+        ...read.task,
+        turns: read.task.turns + 1,
+        promptTokens: read.task.promptTokens + record.promptTokens,
+        completionTokens: read.task.completionTokens + record.completionTokens,
+      },
+      turn,
+      staged: await store.stageTurn(read.task, turn),
+      expectRepeat: uncommitted.expectRepeat,
+      callId: uncommitted.callId,
+    });
+    switch (outcome.kind) {
+      case "committed":
+        view.add(turn);
+        return { kind: "committed", turn };
+      case "repeat_changed":
+        return outcome;
+      case "task_changed":
+        await clock.sleep(Math.min(tries, LONGEST_PAUSE_MS));
+    }
+  }
+  throw new VerbatimError("busy", "The task is changing too fast to commit a turn", { retryAfterS: 1 });
+}
+
+function assertTakesTurns(task: TaskRecord, read: VersionedTask | null, nowMs: number): VersionedTask {
+  const now = read?.task;
+  const gone = now === undefined || now.uid !== task.uid;
+  if (read !== null && !gone && nowMs < now.expiresAtMs && (now.status === "open" || now.status === "closing")) {
+    return read;
+  }
+  const status = gone ? "gone" : nowMs >= now.expiresAtMs ? "expired" : now.status;
+  throw new VerbatimError("task_closed", `The task "${task.taskId}" is ${status}: the turn is not committed`, {
+    details: { status },
+  });
+}

@@ -1,0 +1,44 @@
+/** The main line as one prompt plus one completion region: the seed system's sample. */
+
+import { leaves } from "../core/leaves.ts";
+import { packPath } from "../core/packed_path.ts";
+import { exportHead, pathNotes, spanShape, versionShape } from "./export_shapes.ts";
+import type { JudgedTask } from "./judged_task.ts";
+
+/** The region, or null with the reason. Three arrays of one length; observed tokens have mask 0 and logprob 0.0. */
+export function exportRegion(judged: JudgedTask): Record<string, unknown> {
+  const { judgement, forest } = judged;
+  const rows = leaves(forest, judgement);
+  const last = judgement.mainLine.at(-1);
+  const reason = reasonAgainst(judged);
+  const otherRows = Math.max(0, rows.length - 1);
+  if (reason !== null || last === undefined) {
+    return { ...exportHead(judged, reason, judgement.notes), result: null, other_rows: rows.length };
+  }
+  const path = packPath(forest.path(last).map((turn) => judged.turns[turn]!));
+  return {
+    ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path])]),
+    result: {
+      prompt_token_ids: Array.from(path.prompt),
+      completion_token_ids: Array.from(path.response),
+      logprobs: Array.from(path.logprobs),
+      loss_mask: Array.from(path.sampledMask),
+      weight_versions: versionShape(path.weightVersions),
+      finish_reason: path.spans.at(-1)?.turn.record.finishReason,
+      turns: path.spans.map((span) => spanShape(span, judged)),
+    },
+    other_rows: otherRows,
+  };
+}
+
+/** Why there is no sample, or null. */
+export function reasonAgainst(judged: JudgedTask): string | null {
+  const { task, judgement, forest } = judged;
+  if (!task.settings.capture) return "not captured";
+  if (!judgement.capture.valid) return judgement.capture.reason;
+  if (judgement.mainLine.length === 0) return "nothing was generated";
+  if (task.settings.history !== "branch") return null;
+  const main = forest.turn(judgement.mainLine[0]!).root;
+  const ends = leaves(forest, judgement).filter((leaf) => forest.turn(leaf.turn).root === main);
+  return ends.length > 1 ? `the main root has ${ends.length} leaves` : null;
+}

@@ -1,0 +1,82 @@
+/** Every leaf as a row: no sampled token is lost, and none is trained twice. */
+
+import { type Leaf, leaves } from "../core/leaves.ts";
+import type { TurnRole } from "../core/judgement.ts";
+import { type PackedPath, packPath } from "../core/packed_path.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
+import { exportHead, pathNotes, rolloutId, spanShape, versionShape } from "./export_shapes.ts";
+import type { JudgedTask } from "./judged_task.ts";
+
+/** Which rows are wanted. */
+export interface RowFilter {
+  /** Roles of rows; all where absent. */
+  readonly roles?: readonly TurnRole[] | undefined;
+  /** Most weight versions a trained row may span; the task's own limit where absent. */
+  readonly maxVersionSpan?: number | undefined;
+}
+
+/** Rows, the main line first. An invalid capture has none. */
+export function exportRows(judged: JudgedTask, tokenizer: Tokenizer, filter: RowFilter): Record<string, unknown> {
+  const { task, judgement, forest } = judged;
+  const reason = !task.settings.capture ? "not captured" : judgement.capture.valid ? null : judgement.capture.reason;
+  if (reason !== null) return { ...exportHead(judged, reason, judgement.notes), rows: [] };
+  const span = filter.maxVersionSpan ?? task.settings.maxVersionSpan;
+  const wanted = leaves(forest, judgement).filter((leaf) => filter.roles?.includes(leaf.role) ?? true);
+  const packed = wanted.map((leaf) => ({ leaf, path: packPath(leaf.path.map((turn) => judged.turns[turn]!)) }));
+  const within = packed.filter(({ path }) => span === null || versionsOf(path) <= span);
+  const owned = new Set<number>();
+  const rows = within.map(({ leaf, path }) => {
+    const trains = task.settings.trainRoles.includes(leaf.role);
+    return rowShape(judged, tokenizer, { leaf, path, lossMask: lossMask(path, trains ? owned : null) });
+  });
+  const trainedTokens = rows.reduce((sum, row) => sum + row.trained_tokens, 0);
+  const notes = [
+    ...judgement.notes,
+    ...pathNotes(within.map(({ path }) => path)),
+    ...(within.length < packed.length ? ["rows_over_max_version_span"] : []),
+  ];
+  return {
+    ...exportHead(judged, rows.length === 0 ? "nothing was generated" : null, notes),
+    rows: rows.map((row) => ({ ...row, rows_in_rollout: rows.length, trained_tokens_in_rollout: trainedTokens })),
+  };
+}
+
+/** 1 where a token trains in this row: sampled, and owned by no row before. Null `owned`: nothing trains here. */
+function lossMask(path: PackedPath, owned: Set<number> | null): Uint8Array {
+  const mask = new Uint8Array(path.response.length);
+  if (owned === null) return mask;
+  for (const { turn, start, end } of path.spans) {
+    if (owned.has(turn.record.turn)) continue;
+    owned.add(turn.record.turn);
+    mask.fill(1, start, end);
+  }
+  return mask;
+}
+
+function rowShape(
+  judged: JudgedTask,
+  tokenizer: Tokenizer,
+  row: { readonly leaf: Leaf; readonly path: PackedPath; readonly lossMask: Uint8Array },
+): Record<string, unknown> & { trained_tokens: number } {
+  const { leaf, path, lossMask } = row;
+  return {
+    tokens: [...path.prompt, ...path.response],
+    prompt_length: path.prompt.length,
+    response_length: path.response.length,
+    sampled_mask: Array.from(path.sampledMask),
+    loss_mask: Array.from(lossMask),
+    logprobs: Array.from(path.logprobs),
+    weight_versions: versionShape(path.weightVersions),
+    role: leaf.role,
+    path: leaf.path,
+    turns: path.spans.map((span) => spanShape(span, judged)),
+    truncated: path.spans.at(-1)?.turn.record.finish.type === "length" || judged.task.outcome === "truncated",
+    response: tokenizer.decode(path.response),
+    rollout_id: rolloutId(judged.task),
+    trained_tokens: lossMask.reduce((sum, bit) => sum + bit, 0),
+  };
+}
+
+function versionsOf(path: PackedPath): number {
+  return new Set(path.weightVersions.map((segment) => segment.version)).size;
+}

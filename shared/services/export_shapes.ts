@@ -1,0 +1,63 @@
+/** Exports on the wire: names and shapes of the HTTP contract. */
+
+import type { PackedPath, TurnSpan } from "../core/packed_path.ts";
+import type { VersionSegment } from "../core/turn.ts";
+import type { TaskRecord } from "../core/task.ts";
+import type { JudgedTask } from "./judged_task.ts";
+
+/** What every export begins with. */
+export function exportHead(
+  judged: JudgedTask,
+  reason: string | null,
+  notes: readonly string[],
+): Record<string, unknown> {
+  const { task } = judged;
+  return {
+    task_id: task.taskId,
+    group_id: task.settings.groupId,
+    rollout_id: rolloutId(task),
+    status: task.status,
+    outcome: task.outcome,
+    cause: task.cause,
+    reward: task.reward,
+    metadata: { ...task.settings.metadata, ...task.finishMetadata },
+    reason,
+    notes,
+  };
+}
+
+/** The rollout of a task: as given, else the task itself is one. */
+export function rolloutId(task: TaskRecord): string | number {
+  return task.settings.rolloutId ?? task.taskId;
+}
+
+/** A turn's sampled tokens within a region or row. */
+export function spanShape(span: TurnSpan, judged: JudgedTask): Record<string, unknown> {
+  const { record } = span.turn;
+  return {
+    turn: record.turn,
+    start: span.start,
+    end: span.end,
+    finish_reason: record.finishReason,
+    stop: record.finish.type === "stop" ? record.finish.matched : null,
+    parse: record.parse,
+    basis: record.basis,
+    actor: record.actor,
+    role: judged.judgement.turns[record.turn]?.role,
+    cached_tokens: record.cachedTokens,
+    reward: judged.task.perTurnRewards[String(record.turn)] ?? null,
+  };
+}
+
+/** Which weights sampled which positions. */
+export function versionShape(segments: readonly VersionSegment[]): unknown[] {
+  return segments.map(({ version, start, end, exact }) => ({ version, start, end, exact }));
+}
+
+/** What a reader of these paths should know beside the judgement's notes. */
+export function pathNotes(paths: readonly PackedPath[]): string[] {
+  const turns = paths.flatMap((path) => path.spans.map((span) => span.turn.record));
+  const bases = new Set(turns.map((record) => JSON.stringify(record.basis)));
+  const versions = new Set(turns.flatMap((record) => record.weightVersions.map((segment) => segment.version)));
+  return [...(bases.size > 1 ? ["mixed_basis"] : []), ...(versions.size > 1 ? ["mixed_versions"] : [])];
+}

@@ -1,0 +1,226 @@
+/** The turn, step by step: from an agent's request to a committed turn. It knows no dialect, no engine and no store by name. */
+
+import { VerbatimError } from "../core/errors.ts";
+import { locate } from "../core/locate.ts";
+import { matchesMain } from "../core/main_selector.ts";
+import { repeatDigest } from "../core/repeat_digest.ts";
+import { type RequestUnits, requestUnits } from "../core/request_units.ts";
+import type { TaskRecord } from "../core/task.ts";
+import { TokenSeries } from "../core/token_series.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { TaskStore } from "../ports/task_store.ts";
+import type { AgentCall, Following } from "./agent_call.ts";
+import { answerOfTurn, eventsOfAnswer } from "./answer_of_turn.ts";
+import type { CallLeases } from "./call_leases.ts";
+import type { CallsInFlight } from "./calls_in_flight.ts";
+import { commitTurn } from "./commit_turn.ts";
+import { tokensLeft } from "./context_length.ts";
+import { type EffectiveSampling, effectiveSampling } from "./effective_sampling.ts";
+import { type PreparedTurn, runTurn } from "./run_turn.ts";
+import { type Answer, SharedCall } from "./shared_call.ts";
+import { assertTurnLeft, tokensInBudget } from "./task_budget.ts";
+import type { TaskService } from "./task_service.ts";
+import type { TaskView, TaskViews } from "./task_views.ts";
+
+/** What the recorder needs. */
+export interface TurnRecorderOptions {
+  readonly store: TaskStore;
+  readonly tasks: TaskService;
+  readonly views: TaskViews;
+  readonly inFlight: CallsInFlight;
+  readonly leases: CallLeases;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** A call on its way, with what is known of it before anything is read. */
+interface Running {
+  readonly agent: AgentCall;
+  readonly call: SharedCall;
+  readonly callId: string;
+  readonly units: RequestUnits;
+  readonly effective: EffectiveSampling;
+  readonly digest: string;
+  /** Whether the same request again means the same answer again. */
+  readonly wantsReplay: boolean;
+}
+
+/** Serves agents' calls and records them as turns. */
+export class TurnRecorder {
+  readonly #options: TurnRecorderOptions;
+
+  constructor(options: TurnRecorderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes a call. It is registered before anything is awaited, so that a repeat that arrives a moment later finds it.
+   * Everything that can fail fails at the waiter.
+   */
+  begin(agent: AgentCall): Following {
+    const { ids, inFlight } = this.#options;
+    const task = agent.read?.task ?? null;
+    const units = requestUnits(agent.conversation, { selected: matchesMain(task?.settings.main ?? null, agent) });
+    const effective = effectiveSampling(task?.settings ?? null, agent.wished);
+    const digest = repeatDigest(units, effective.sampling);
+    const onRepeat = task?.settings.onRepeat ?? "resample";
+    const wantsReplay = onRepeat === "replay" || (onRepeat === "auto" && agent.isRetry);
+    const known = task !== null && wantsReplay ? inFlight.find(task.uid, digest) : null;
+    if (known !== null) return this.#follow(agent, known.call);
+    const call = new SharedCall();
+    const running: Running = { agent, call, callId: ids.uuid(), units, effective, digest, wantsReplay };
+    const following = this.#follow(agent, call);
+    const ended = this.#run(running);
+    if (task !== null) inFlight.add(task.uid, { callId: running.callId, digest, call, ended });
+    return following;
+  }
+
+  #follow(agent: AgentCall, call: SharedCall): Following {
+    return {
+      waiter: call.join({ streaming: agent.stream }),
+      settled: async (answer, delivered) => {
+        const task = agent.read?.task;
+        if (task === undefined || answer.turn === null) return;
+        (await this.#options.views.of(task)).delivered.set(answer.turn, delivered);
+        const event = this.#options.tasks.event(delivered ? "delivered" : "undelivered", answer.turn, {});
+        await this.#options.store.putEvents(task, [event]);
+      },
+    };
+  }
+
+  /** Runs a call to its end; never rejects. */
+  async #run(running: Running): Promise<void> {
+    const { call, agent } = running;
+    try {
+      const task = agent.read?.task ?? null;
+      const answer = task === null || !task.settings.capture
+        ? await this.#unrecorded(running, task)
+        : await this.#recorded(running, task);
+      call.emit({ type: "end", answer });
+    } catch (thrown) {
+      // An abort's reason is what happened; what it made of the engine call is not.
+      call.fail(call.signal.aborted ? abortError(call.signal.reason) : thrown);
+    }
+  }
+
+  async #unrecorded(running: Running, task: TaskRecord | null): Promise<Answer> {
+    const prepared = await this.#prepare(running, task, null);
+    return (await runTurn(prepared, running.call, this.#options)).answer;
+  }
+
+  async #recorded(running: Running, task: TaskRecord): Promise<Answer> {
+    const { store, views, clock } = this.#options;
+    const { call } = running;
+    const view = await views.of(task);
+    const earlier = await this.#earlierAnswer(running, task, view);
+    if (earlier !== null) return await this.#replay(running, task, view, earlier);
+
+    const prepared = await this.#prepare(running, task, view);
+    const lease = this.#options.leases.take(task, { ...running, rid: prepared.rid });
+    try {
+      const generated = await runTurn(prepared, call, this.#options);
+      call.signal.throwIfAborted();
+      const commit = (expectRepeat: null | undefined) =>
+        view.exclusive(() =>
+          commitTurn({ store, clock, view }, task, {
+            turn: generated.turn,
+            units: running.units,
+            expectRepeat,
+            callId: running.callId,
+          })
+        );
+      let outcome = await commit(running.wantsReplay ? null : undefined);
+      if (outcome.kind === "repeat_changed") {
+        // Another process answered the same request first. Who has shown nothing yet gives that answer; else both stand.
+        if (!call.shown) return await this.#replay(running, task, view, outcome.turn);
+        outcome = await commit(undefined);
+      }
+      if (outcome.kind !== "committed") throw new Error("A commit that expects nothing was refused for a repeat");
+      return { ...generated.answer, turn: outcome.turn.record.turn };
+    } finally {
+      lease.release();
+    }
+  }
+
+  /** The turn that already answers this request, or null: one that is asked for again, or whose answer did not arrive. */
+  async #earlierAnswer(running: Running, task: TaskRecord, view: TaskView): Promise<number | null> {
+    if (task.settings.onRepeat === "resample") return null;
+    const turn = view.repeats.get(running.digest);
+    if (turn !== undefined) {
+      return running.wantsReplay || !await this.#wasDelivered(task, view, turn) ? turn : null;
+    }
+    return running.wantsReplay ? await this.#options.leases.answerElsewhere(task, view, running) : null;
+  }
+
+  async #wasDelivered(task: TaskRecord, view: TaskView, turn: number): Promise<boolean> {
+    const known = view.delivered.get(turn);
+    if (known !== undefined) return known;
+    const events = await this.#options.store.listEvents(task.uid);
+    for (const event of events) {
+      if (event.turn === null) continue;
+      if (event.type === "delivered") view.delivered.set(event.turn, true);
+      if (event.type === "undelivered" && !view.delivered.get(event.turn)) view.delivered.set(event.turn, false);
+    }
+    return view.delivered.get(turn) ?? false;
+  }
+
+  async #replay(running: Running, task: TaskRecord, view: TaskView, turn: number): Promise<Answer> {
+    const { store, tasks } = this.#options;
+    const current = await store.getTask(task.taskId);
+    if (current !== null && current.task.uid === task.uid) await view.catchUp(store, current.task);
+    const answered = view.turns[turn];
+    if (answered === undefined) throw new VerbatimError("internal", "The turn to replay can't be read");
+    const answer = answerOfTurn(answered, view);
+    await store.putEvents(task, [tasks.event("replayed", turn, {})]);
+    for (const event of eventsOfAnswer(answer)) if (event.type !== "end") running.call.emit(event);
+    return answer;
+  }
+
+  /** Renders the prompt and settles how much may be sampled. Nothing is sent and nothing is consumed here. */
+  async #prepare(running: Running, task: TaskRecord | null, view: TaskView | null): Promise<PreparedTurn> {
+    const { ids, inFlight } = this.#options;
+    const { agent, call, effective } = running;
+    const { renderer, maxContextTokens } = agent.model;
+    if (task !== null) assertTurnLeft(task, Math.max(0, inFlight.count(task.uid) - 1));
+    const located = view === null ? null : locate(view.forest, running.units, { echo: task!.settings.echo });
+    const extend = located?.extend ?? null;
+    const before = extend === null ? TokenSeries.EMPTY : view!.series(extend.turn);
+    const rendered = extend === null
+      ? await renderer.renderPrompt(agent.conversation, { signal: call.signal })
+      : await renderer.renderIncrement({
+        appended: extend.append,
+        tools: agent.conversation.tools,
+        settings: agent.conversation.settings,
+        lastToken: before.last(),
+        calls: view!.turns[extend.turn]!.detail.reply.toolCalls,
+      }, { signal: call.signal });
+    const prompt = before.append(rendered.ids);
+    const left = tokensLeft({
+      promptTokens: prompt.length,
+      maxContextTokens: Math.min(maxContextTokens, task?.settings.maxContextTokens ?? Infinity),
+      wished: effective.sampling.max_new_tokens ?? null,
+    });
+    const inBudget = task === null ? null : tokensInBudget(task, prompt.length);
+    return {
+      agent,
+      task,
+      parent: extend?.turn ?? null,
+      observation: rendered.ids,
+      prompt,
+      opensReasoning: rendered.opensReasoning,
+      sampling: { ...effective.sampling, max_new_tokens: Math.min(left, inBudget ?? Infinity) },
+      ignoredFields: [...new Set([...agent.ignoredFields, ...effective.ignored])],
+      digest: running.digest,
+      rid: ids.uuid(),
+      answerId: `chatcmpl-${ids.hex(24)}`,
+    };
+  }
+}
+
+function abortError(reason: unknown): unknown {
+  if (reason instanceof VerbatimError) return reason;
+  return new VerbatimError("client_gone", "The last waiting client hung up; the generation was aborted", {
+    cause: reason,
+  });
+}

@@ -1,0 +1,53 @@
+/** A task's settings from a checked creation request. What is not supported is refused, so that no setting is silently without effect. */
+
+import { VerbatimError } from "../core/errors.ts";
+import type { MainSelector, TaskSettings } from "../core/task.ts";
+import type { CreateTask } from "../schemas/tasks.ts";
+
+/** The settings; `routingKey` is null where the task id is to be used. */
+export function taskSettings(request: CreateTask): Omit<TaskSettings, "routingKey"> & { routingKey: string | null } {
+  refuseUnsupported(request);
+  return {
+    groupId: request.group_id ?? null,
+    rolloutId: request.rollout_id ?? null,
+    parentTaskId: request.parent_task_id ?? null,
+    routingKey: request.routing_key ?? null,
+    model: request.model ?? null,
+    metadata: request.metadata,
+    capture: request.capture,
+    history: request.history,
+    echo: request.echo ?? (request.history === "append_only" ? "lenient" : "strict"),
+    onRepeat: request.on_repeat,
+    reasoningHistory: request.reasoning_history,
+    main: mainSelector(request.main),
+    fixedSampling: request.sampling?.fixed ?? {},
+    agentMaySet: request.sampling?.agent_may_set ?? [],
+    trainRoles: request.train_roles,
+    onAbort: "fail",
+    maxVersionSpan: request.max_version_span ?? null,
+    maxTurns: request.max_turns ?? null,
+    maxTotalTokens: request.max_total_tokens ?? null,
+    maxContextTokens: request.max_context_tokens ?? null,
+  };
+}
+
+function mainSelector(main: CreateTask["main"]): MainSelector | null {
+  if (main === undefined) return null;
+  return {
+    ...(main.header === undefined ? {} : { header: main.header }),
+    ...(main.tools_include === undefined ? {} : { toolsInclude: main.tools_include }),
+    ...(main.system_includes === undefined ? {} : { systemIncludes: main.system_includes }),
+  };
+}
+
+function refuseUnsupported(request: CreateTask): void {
+  if (request.on_abort === "resume") throw unsupported("on_abort", "only fail is supported");
+  if (request.score !== "off") throw unsupported("score", "only off is supported");
+  if (request.rollin !== undefined) throw unsupported("rollin", "teacher roll-in is not supported");
+  if (request.reasoning_history !== "keep") throw unsupported("reasoning_history", "only keep is supported");
+  if (request.capture_extras.length > 0) throw unsupported("capture_extras", "no extra can be captured");
+}
+
+function unsupported(field: string, reason: string): VerbatimError {
+  return new VerbatimError("unsupported", `Field "${field}": ${reason}`, { details: { field, reason } });
+}

@@ -1,0 +1,120 @@
+/** What a process knows of the turns of tasks: read once, kept by bytes, since turns never change. */
+
+import { VerbatimError } from "../core/errors.ts";
+import { Forest } from "../core/forest.ts";
+import type { TaskRecord } from "../core/task.ts";
+import { TokenSeries } from "../core/token_series.ts";
+import type { Turn } from "../core/turn.ts";
+import type { TaskStore } from "../ports/task_store.ts";
+
+/** A task's turns as one process sees them. Grows as turns are committed, by whichever process. */
+export class TaskView {
+  /** The task's uid. */
+  readonly uid: string;
+  /** Where requests find their place. */
+  readonly forest: Forest = new Forest();
+  /** Turns by number. */
+  readonly turns: Turn[] = [];
+  /** Whether a turn's answer went out whole, as far as this process saw it. */
+  readonly delivered: Map<number, boolean> = new Map();
+  readonly #series: TokenSeries[] = [];
+  readonly #onGrow: (view: TaskView, bytes: number) => void;
+  #bytes = 0;
+  /** The latest turn that answers a request digest. */
+  readonly repeats: Map<string, number> = new Map();
+  /** Reads in progress, so that two requests of one task read its turns once. */
+  #reading: Promise<void> = Promise.resolve();
+  #committing: Promise<void> = Promise.resolve();
+
+  constructor(uid: string, onGrow: (view: TaskView, bytes: number) => void) {
+    this.uid = uid;
+    this.#onGrow = onGrow;
+  }
+
+  /** What it weighs, roughly. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The series along the path to a turn, its sampled tokens included. */
+  series(turn: number): TokenSeries {
+    const series = this.#series[turn];
+    if (series === undefined) throw new VerbatimError("turn_not_found", `There is no turn ${turn}`);
+    return series;
+  }
+
+  /** What a turn was sampled from. */
+  promptOf(turn: Turn): TokenSeries {
+    const { parent } = turn.record;
+    return (parent === null ? TokenSeries.EMPTY : this.series(parent)).append(turn.observation);
+  }
+
+  /** Adds the next turn. One that is known already changes nothing. */
+  add(turn: Turn): void {
+    const { record } = turn;
+    if (record.turn < this.turns.length) return;
+    if (record.turn > this.turns.length) throw new Error(`Turn ${record.turn} was added before ${this.turns.length}`);
+    this.turns.push(turn);
+    this.repeats.set(record.digest, record.turn);
+    this.#series.push(this.promptOf(turn).append(turn.completion));
+    this.forest.add(record.turn, record.parent, turn.detail.history);
+    const bytes = 4096 + 8 * turn.observation.length + 16 * turn.completion.length;
+    this.#bytes += bytes;
+    this.#onGrow(this, bytes);
+  }
+
+  /** Runs one commit of this process at a time: they would only race against each other on the task record. */
+  async exclusive<T>(commit: () => Promise<T>): Promise<T> {
+    const mine = this.#committing.then(commit, commit);
+    this.#committing = mine.then(() => {}, () => {});
+    return await mine;
+  }
+
+  /** Reads what is missing, up to the task's head. */
+  async catchUp(store: TaskStore, task: TaskRecord): Promise<void> {
+    const reading = this.#reading.then(async () => {
+      if (this.turns.length >= task.turns) return;
+      for (const turn of await store.readTurns(task, this.turns.length, task.turns)) this.add(turn);
+    });
+    this.#reading = reading.catch(() => {});
+    await reading;
+  }
+}
+
+/** Views by uid; the least recently used go first when they weigh too much together. */
+export class TaskViews {
+  readonly #store: TaskStore;
+  readonly #maxBytes: number;
+  readonly #views = new Map<string, TaskView>();
+  #bytes = 0;
+
+  constructor(store: TaskStore, options: { maxBytes: number }) {
+    this.#store = store;
+    this.#maxBytes = options.maxBytes;
+  }
+
+  /** The view of a task, caught up with the record. */
+  async of(task: TaskRecord): Promise<TaskView> {
+    const view = this.#views.get(task.uid) ?? new TaskView(task.uid, (grown, bytes) => this.#grow(grown, bytes));
+    this.#views.delete(task.uid);
+    this.#views.set(task.uid, view);
+    await view.catchUp(this.#store, task);
+    return view;
+  }
+
+  /** Forgets a task. */
+  drop(uid: string): void {
+    this.#bytes -= this.#views.get(uid)?.bytes ?? 0;
+    this.#views.delete(uid);
+  }
+
+  #grow(grown: TaskView, bytes: number): void {
+    // A view that was forgotten while a call still used it counts no more.
+    if (this.#views.get(grown.uid) !== grown) return;
+    this.#bytes += bytes;
+    for (const view of this.#views.values()) {
+      if (this.#bytes <= this.#maxBytes) return;
+      if (view !== grown) this.drop(view.uid);
+    }
+  }
+}
