@@ -7,6 +7,7 @@ import type { ReasoningFormat } from "./reasoning/reasoning_format.ts";
 import { REASONING_PARSERS, reasoningFormat } from "./reasoning/reasoning_parsers.ts";
 import { readTagReasoning } from "./reasoning/tag_machine.ts";
 import type { MachineContext } from "./tool_calls/call_block.ts";
+import { readChannels } from "./tool_calls/channel_machine.ts";
 import { readContent } from "./tool_calls/content_machine.ts";
 import { type Accounting, MessageSink } from "./tool_calls/message_sink.ts";
 import { StopTokenFilter } from "./tool_calls/stop_token_filter.ts";
@@ -111,17 +112,32 @@ function* readCompletion(
   reasoning: ReasoningFormat | null,
   options: CompletionParserOptions,
 ): Step<void> {
-  const readsCalls = options.tools.length > 0 && options.toolChoice !== "none";
-  const reader = format !== null && readsCalls ? format.reader(context) : null;
-  const framing = [...(format?.framing ?? []), ...(reasoning?.framing ?? [])];
-  let strayEnd: string | null = null;
-  if (reasoning?.syntax.type === "append") {
-    if (options.opensReasoning) context.sink.inject(reasoning.syntax.start);
-  } else if (reasoning !== null) {
-    const isOpen = options.opensReasoning;
-    const end = yield* readTagReasoning(context, reasoning.syntax, { isOpen, callStarts: reader?.starts ?? [] });
-    if (end === "text_ended") return;
-    if (end === "interrupted") strayEnd = reasoning.syntax.end;
+  const { opensReasoning } = options;
+  const readsCalls = format !== null && options.tools.length > 0 && options.toolChoice !== "none";
+  const machine = format?.machine ?? null;
+  const reader = readsCalls && machine?.type === "blocks" ? machine.reader(context) : null;
+  const channels = machine?.type === "channels" ? machine.channels : null;
+  const syntax = reasoning?.syntax ?? null;
+  if (syntax?.type === "channels") {
+    const isOwn = readsCalls && channels === syntax.channels;
+    const channelOptions = { readsReasoning: true, readsCalls: isOwn, opensReasoning, inner: reader };
+    yield* readChannels(context, syntax.channels, channelOptions);
+    return;
   }
-  yield* readContent(context, { reader, framing, strayEnd });
+  let strayEnds: readonly string[] = [];
+  if (syntax?.type === "append") {
+    if (opensReasoning) context.sink.inject(syntax.start);
+  } else if (syntax !== null) {
+    const callStarts = reader?.starts ?? (readsCalls ? channels?.headerStarts : undefined) ?? [];
+    const end = yield* readTagReasoning(context, syntax, { isOpen: opensReasoning, callStarts });
+    if (end === "text_ended") return;
+    if (end === "interrupted") strayEnds = syntax.ends;
+  }
+  if (channels !== null) {
+    const channelOptions = { readsReasoning: false, readsCalls, opensReasoning: false, inner: null };
+    yield* readChannels(context, channels, channelOptions);
+    return;
+  }
+  const framing = [...(format?.framing ?? []), ...(reasoning?.framing ?? [])];
+  yield* readContent(context, { reader, framing, strayEnds });
 }

@@ -1,10 +1,14 @@
 /** What a reasoning format is, as data. */
 
+import type { ChannelSyntax } from "../tool_calls/channel_syntax.ts";
+
 /** Reasoning between two markers at the start of the text. */
 export interface TagReasoning {
   readonly type: "tags";
-  readonly start: string;
-  readonly end: string;
+  /** Opening markers, any of them. */
+  readonly starts: readonly string[];
+  /** Closing markers, any of them. */
+  readonly ends: readonly string[];
   /** Literals beside the calls' start markers that close the block; they stay to be read. */
   readonly closers?: readonly string[];
 }
@@ -15,6 +19,12 @@ export interface AppendedReasoning {
   readonly start: string;
 }
 
+/** Reasoning in messages of its own. */
+export interface ChannelReasoning {
+  readonly type: "channels";
+  readonly channels: ChannelSyntax;
+}
+
 /** A reasoning format. */
 export interface ReasoningFormat {
   /** SGLang's names for it. */
@@ -23,5 +33,5 @@ export interface ReasoningFormat {
   readonly framing?: readonly string[];
   /** Tokens that end a completion; one at the very end of the text is not content. */
   readonly stopTokens: readonly string[];
-  readonly syntax: TagReasoning | AppendedReasoning;
+  readonly syntax: TagReasoning | AppendedReasoning | ChannelReasoning;
 }

@@ -25,7 +25,7 @@ export function* readTagReasoning(
     const from = cursor.offset;
     cursor.keep(from);
     yield* skipSpace(cursor);
-    const marker = yield* accept(cursor, [syntax.start]);
+    const marker = yield* accept(cursor, syntax.starts);
     if (marker === null) {
       cursor.rewind(from);
       cursor.release();
@@ -35,15 +35,15 @@ export function* readTagReasoning(
     isOpen = true;
   }
   if (!isOpen) return "closed";
-  const closers = new MarkerSet([syntax.end, ...options.callStarts, ...(syntax.closers ?? [])]);
+  const closers = new MarkerSet([...syntax.ends, ...options.callStarts, ...(syntax.closers ?? [])]);
   const marker = yield* seek(cursor, closers, onText);
   sink.endReasoning();
   if (marker === null) {
     sink.report("truncated");
     return "text_ended";
   }
-  if (marker !== syntax.end) return "interrupted";
-  cursor.position += syntax.end.length;
-  sink.framing(syntax.end.length);
+  if (!syntax.ends.includes(marker)) return "interrupted";
+  cursor.position += marker.length;
+  sink.framing(marker.length);
   return "closed";
 }

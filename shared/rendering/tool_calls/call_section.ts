@@ -1,6 +1,6 @@
-/** Reads a section: a wrapper with calls in it. What a call looks like is its reader's affair. */
+/** Reads a section: calls between a wrapper's markers. What a call looks like is its reader's affair. */
 
-import type { CallBlock, MachineContext } from "./call_block.ts";
+import type { CallBlock, MachineContext, TextStatus } from "./call_block.ts";
 import { MarkerSet } from "./marker_set.ts";
 import { accept, isSpace, seek, skipSpace } from "./reading.ts";
 import type { Step } from "./text_cursor.ts";
@@ -14,12 +14,54 @@ export interface Wrapper {
 /** Reads one call whose start marker has been read, and tells the block what it was. */
 export type ReadCallAt = (block: CallBlock, start: string) => Step<void>;
 
-/** Reads sections and bare calls. */
+/** What may stand between calls. */
+export interface SectionMarkers {
+  readonly callStarts: readonly string[];
+  /** Markers that end the section. */
+  readonly ends: readonly string[];
+  /** Markers before which the section is over. */
+  readonly bounds: readonly string[];
+  /** Markers that mean nothing within. */
+  readonly separators: readonly string[];
+}
+
+/** Reads calls up to the section's end, and says what the section is if no call in it was good or bad. */
+export function* readCalls(
+  context: MachineContext,
+  block: CallBlock,
+  markers: SectionMarkers,
+  readCall: ReadCallAt,
+): Step<TextStatus> {
+  const { cursor } = context;
+  const { callStarts, ends, bounds, separators } = markers;
+  const inside = new MarkerSet([...callStarts, ...ends, ...bounds, ...separators]);
+  let isBlank = true;
+  function note(text: string): void {
+    isBlank = isBlank && isSpace(text);
+    // What stands behind a good call can be released at once.
+    if (block.hasCall) block.text("nothing");
+  }
+  for (;;) {
+    isBlank = true;
+    const marker = yield* seek(cursor, inside, note);
+    block.text("nothing");
+    if (marker === null) return block.hasBad && isBlank ? "nothing" : "truncated";
+    if (bounds.includes(marker)) return "malformed";
+    cursor.position += marker.length;
+    if (callStarts.includes(marker)) {
+      yield* readCall(block, marker);
+    } else {
+      block.markup();
+      if (ends.includes(marker)) return "malformed";
+    }
+  }
+}
+
+/** Reads sections and bare calls of one format. */
 export class SectionReader {
   readonly #context: MachineContext;
   readonly #wrapper: Wrapper | null;
-  readonly #callStarts: ReadonlySet<string>;
-  readonly #inside: MarkerSet;
+  readonly #callStarts: readonly string[];
   readonly #readCall: ReadCallAt;
 
   constructor(
@@ -29,56 +71,27 @@ export class SectionReader {
   ) {
     this.#context = context;
     this.#wrapper = markers.wrapper;
-    this.#callStarts = new Set(markers.callStarts);
-    const wrapperMarkers = markers.wrapper === null ? [] : [markers.wrapper.start, markers.wrapper.end];
-    this.#inside = new MarkerSet([...markers.callStarts, ...wrapperMarkers]);
+    this.#callStarts = markers.callStarts;
     this.#readCall = readCall;
   }
 
   /** Reads on from a start marker, which has been read as part of `block`, to the section's or the bare call's end. */
   *read(block: CallBlock, start: string): Step<void> {
-    if (start === this.#wrapper?.start) {
+    const { cursor } = this.#context;
+    const wrapper = this.#wrapper;
+    if (wrapper !== null && start === wrapper.start) {
       block.markup();
-      yield* this.#readWrapped(block, this.#wrapper);
+      const markers = { callStarts: this.#callStarts, ends: [wrapper.end], bounds: [wrapper.start], separators: [] };
+      block.close(yield* readCalls(this.#context, block, markers, this.#readCall));
       return;
     }
     yield* this.#readCall(block, start);
     // A wrapper's end without its start is markup, too.
-    if (block.hasCall && this.#wrapper !== null) {
-      yield* skipSpace(this.#context.cursor);
-      yield* accept(this.#context.cursor, [this.#wrapper.end]);
+    if (block.hasCall && wrapper !== null) {
+      yield* skipSpace(cursor);
+      yield* accept(cursor, [wrapper.end]);
       block.markup();
     }
     block.close("malformed");
-  }
-
-  *#readWrapped(block: CallBlock, wrapper: Wrapper): Step<void> {
-    const { cursor } = this.#context;
-    let isBlank = true;
-    function note(text: string): void {
-      isBlank = isBlank && isSpace(text);
-      // What stands between good calls can be released at once.
-      if (block.hasCall) block.text("nothing");
-    }
-    for (;;) {
-      isBlank = true;
-      const marker = yield* seek(cursor, this.#inside, note);
-      block.text("nothing");
-      if (marker === null) {
-        block.close(block.hasBad && isBlank ? "malformed" : "truncated");
-        return;
-      }
-      if (marker === wrapper.start) {
-        block.close("malformed");
-        return;
-      }
-      cursor.position += marker.length;
-      if (!this.#callStarts.has(marker)) {
-        block.markup();
-        block.close("malformed");
-        return;
-      }
-      yield* this.#readCall(block, marker);
-    }
   }
 }

@@ -11,8 +11,8 @@ export interface ContentOptions {
   /** Null where calls are not read: call markup is then text. */
   readonly reader: BlockReader | null;
   readonly framing: readonly string[];
-  /** The end marker of a reasoning block that a call closed; one is dropped. */
-  readonly strayEnd: string | null;
+  /** The end markers of a reasoning block that a call closed; one of them is dropped. */
+  readonly strayEnds: readonly string[];
 }
 
 /** Reads to the end of the text. */
@@ -22,7 +22,7 @@ export function* readContent(context: MachineContext, options: ContentOptions): 
   const starts = new Set(reader?.starts);
   const candidates = reader?.candidates ?? [];
   const lasting = new MarkerSet([...starts, ...candidates, ...framing]);
-  let markers = options.strayEnd === null ? lasting : new MarkerSet([...lasting.literals, options.strayEnd]);
+  let markers = options.strayEnds.length === 0 ? lasting : new MarkerSet([...lasting.literals, ...options.strayEnds]);
   function onText(text: string): void {
     sink.content(text);
   }
@@ -41,7 +41,7 @@ export function* readContent(context: MachineContext, options: ContentOptions): 
     } else {
       cursor.position += marker.length;
       sink.framing(marker.length);
-      if (marker === options.strayEnd) markers = lasting;
+      if (options.strayEnds.includes(marker)) markers = lasting;
     }
   }
 }

@@ -3,14 +3,14 @@
  * as data only.
  */
 
-import { CallBlock, type MachineContext } from "./call_block.ts";
-import { SectionReader } from "./call_section.ts";
-import { attributesOf, closingOf, type ElementSyntax, type TagHead } from "./element_syntax.ts";
+import { CallBlock, type MachineContext, type TextStatus } from "./call_block.ts";
+import { readCalls, type SectionMarkers, SectionReader } from "./call_section.ts";
+import { attributesOf, type ElementSyntax, tagFor, type TagHead, unwrapCdata } from "./element_syntax.ts";
+import { scanValue } from "./call_body.ts";
 import { JsonScanner } from "./json_scanner.ts";
 import { compactJson } from "./json_text.ts";
 import { escapePattern, MarkerSet } from "./marker_set.ts";
-import { accept, peek, readUntil, seek, skipSpace } from "./reading.ts";
-import { acceptAll, scan } from "./tagged_json_machine.ts";
+import { accept, acceptAll, peek, readUntil, seek, skipSpace } from "./reading.ts";
 import type { Step } from "./text_cursor.ts";
 import type { BlockReader } from "./tool_call_format.ts";
 
@@ -26,6 +26,7 @@ type Next = { readonly type: "argument"; readonly key: string } | { readonly typ
 /** Reads the calls of one completion. */
 export class ElementReader implements BlockReader {
   readonly starts: readonly string[];
+  readonly #callStarts: readonly string[];
   readonly #context: MachineContext;
   readonly #syntax: ElementSyntax;
   readonly #section: SectionReader;
@@ -34,16 +35,17 @@ export class ElementReader implements BlockReader {
   /** Where a malformed call ends. */
   readonly #bounds: MarkerSet;
   readonly #ending: RegExp;
-  /** From here on no value ends: known once the text's end was reached within one. */
-  #endlessFrom = Infinity;
+  /** By closing tag: from where on no value ends, known once the text's end was reached within one. */
+  readonly #endlessFrom = new Map<string, number>();
 
   constructor(context: MachineContext, syntax: ElementSyntax) {
     this.#context = context;
     this.#syntax = syntax;
     const { wrapper, before, call } = syntax;
     const callStarts = before === undefined ? [call.open] : [before[0], call.open];
+    this.#callStarts = callStarts;
     this.starts = wrapper === null ? callStarts : [wrapper.start, ...callStarts];
-    this.#outside = wrapper === null ? this.starts : [...this.starts, wrapper.end];
+    this.#outside = [...this.starts, ...(wrapper === null ? [] : [wrapper.end]), ...(syntax.bounds ?? [])];
     this.#bounds = new MarkerSet([...this.#outside, syntax.callEnd]);
     const after = syntax.after === undefined ? "" : `(?:${escapePattern(syntax.after)})?\\s*`;
     this.#ending = new RegExp(
@@ -56,6 +58,17 @@ export class ElementReader implements BlockReader {
     const block = new CallBlock(this.#context);
     this.#context.cursor.position += start.length;
     yield* this.#section.read(block, start);
+  }
+
+  /** Reads calls whose wrapper is of another format. */
+  *readWithin(block: CallBlock, markers: Omit<SectionMarkers, "callStarts">): Step<TextStatus> {
+    const callStarts = this.#callStarts;
+    return yield* readCalls(
+      this.#context,
+      block,
+      { ...markers, callStarts },
+      (inner, start) => this.#readCall(inner, start),
+    );
   }
 
   *#readCall(block: CallBlock, start: string): Step<void> {
@@ -97,7 +110,6 @@ export class ElementReader implements BlockReader {
     const text = yield* readUntil(cursor, tag.stop);
     if (text === null) return null;
     if (tag.close !== "" && (yield* accept(cursor, [tag.close])) === null) return null;
-    if (tag.then !== undefined && !(yield* acceptAll(cursor, [tag.then]))) return null;
     if (tag.attribute === undefined) {
       const name = text.trim();
       return name === "" || tag.forbidden?.test(name) ? null : { text: name, isClosed: false };
@@ -116,35 +128,59 @@ export class ElementReader implements BlockReader {
     if (literal === null) return { type: "none" };
     if (literal !== argument.open) return { type: "broken" };
     const key = yield* this.#readTag(argument);
-    return key === null ? { type: "none" } : { type: "argument", key: key.text };
+    if (key === null) return { type: "none" };
+    const isWhole = argument.then === undefined || (yield* acceptAll(cursor, [argument.then]));
+    return isWhole ? { type: "argument", key: key.text } : { type: "broken" };
   }
 
   /** Reads a value to the first closing tag that another argument or the end of the call follows (rule 9). */
   *#readValue(key: string): Step<{ to: number; next: Next } | null> {
     const { cursor } = this.#context;
-    if (cursor.offset >= this.#endlessFrom) return null;
     const from = cursor.offset;
-    const closing = closingOf(this.#syntax, key);
-    const closings = new MarkerSet([closing]);
+    const { valueEnd, valueStart } = this.#syntax;
+    const closing = tagFor(valueEnd, key);
+    const cdata = yield* this.#acceptCdata();
+    if (from >= (this.#endlessFrom.get(cdata ?? closing) ?? Infinity)) return null;
+    const markers = new MarkerSet([cdata ?? closing, ...(valueStart === undefined ? [] : [tagFor(valueStart, key)])]);
+    let depth = 0;
     for (;;) {
-      const found = yield* seek(cursor, closings);
-      if (found === null) {
-        this.#endlessFrom = Math.min(this.#endlessFrom, from);
+      const marker = yield* seek(cursor, markers);
+      if (marker === null) {
+        this.#endlessFrom.set(cdata ?? closing, from);
         return null;
       }
-      const to = cursor.offset;
-      cursor.position += closing.length;
+      let to = cursor.offset;
+      cursor.position += marker.length;
+      if (marker === cdata) {
+        yield* skipSpace(cursor);
+        to = cursor.offset;
+        if ((yield* accept(cursor, [closing])) === null) continue;
+      } else if (marker !== closing) {
+        depth++;
+        continue;
+      } else if (depth > 0) {
+        depth--;
+        continue;
+      }
       yield* skipSpace(cursor);
       const next = yield* this.#readNext();
       if (next.type !== "none") return { to, next };
     }
   }
 
+  /** Where a value is a CDATA section: what ends the section. */
+  *#acceptCdata(): Step<string | null> {
+    const { cursor } = this.#context;
+    if (!this.#syntax.cdata) return null;
+    yield* skipSpace(cursor);
+    return (yield* peek(cursor, ["<![CDATA["])) === null ? null : "]]>";
+  }
+
   *#readJsonBody(block: CallBlock, name: string): Step<void> {
     const { cursor } = this.#context;
     const scanner = new JsonScanner({ keepsMembers: false });
     const from = cursor.offset;
-    const state = yield* scan(cursor, scanner);
+    const state = yield* scanValue(cursor, scanner);
     if (state === "more") return block.text("truncated");
     const to = cursor.offset;
     yield* skipSpace(cursor);
@@ -156,6 +192,7 @@ export class ElementReader implements BlockReader {
   }
 
   #valueText(text: string): string {
+    if (this.#syntax.cdata) return unwrapCdata(text);
     if (!this.#syntax.valueOnLines) return text;
     return text.replace(/^\n/, "").replace(/\n$/, "");
   }

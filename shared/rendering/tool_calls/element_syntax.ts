@@ -31,6 +31,12 @@ export interface ElementSyntax {
   readonly argument: TagHead;
   /** Closes a value; `{key}` stands for the argument's key. */
   readonly valueEnd: string;
+  /** The tag that opens an element named like the argument; such elements nest. `{key}` as above. */
+  readonly valueStart?: string;
+  /** Markers beside the format's own that show that a call is over without its end. */
+  readonly bounds?: readonly string[];
+  /** Values may be written as CDATA sections. */
+  readonly cdata?: true;
   /** Values stand on lines of their own: one newline on each side is the format's. */
   readonly valueOnLines?: true;
   /** The body may be the argument object as JSON. */
@@ -39,9 +45,9 @@ export interface ElementSyntax {
   readonly typeOne?: TypeOne;
 }
 
-/** The closing tag of an argument's value. */
-export function closingOf(syntax: ElementSyntax, key: string): string {
-  return syntax.valueEnd.replace("{key}", () => key);
+/** A tag of an argument's own, for its key. */
+export function tagFor(template: string, key: string): string {
+  return template.replace("{key}", () => key);
 }
 
 const ATTRIBUTE = /([A-Za-z_][\w.:-]*)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
@@ -51,4 +57,22 @@ export function attributesOf(tag: string): Map<string, string> {
   const attributes = new Map<string, string>();
   for (const [, key = "", quoted, single] of tag.matchAll(ATTRIBUTE)) attributes.set(key, quoted ?? single ?? "");
   return attributes;
+}
+
+const CDATA_START = "<![CDATA[";
+const CDATA_END = "]]>";
+
+/** A text with its CDATA sections replaced by what they hold. */
+export function unwrapCdata(text: string): string {
+  const parts: string[] = [];
+  let position = 0;
+  for (;;) {
+    const start = text.indexOf(CDATA_START, position);
+    const end = start < 0 ? -1 : text.indexOf(CDATA_END, start + CDATA_START.length);
+    if (end < 0) break;
+    parts.push(text.slice(position, start), text.slice(start + CDATA_START.length, end));
+    position = end + CDATA_END.length;
+  }
+  parts.push(text.slice(position));
+  return parts.join("");
 }

@@ -4,16 +4,28 @@ import type { JsonScanner } from "./json_scanner.ts";
 import type { ReadCall } from "./message_sink.ts";
 import type { TextCursor } from "./text_cursor.ts";
 
-/** The keys that carry a call's parts, the preferred one first. `any` takes an object with one member: its key is the name. */
-export type CallKeys =
-  | { readonly type: "named"; readonly name: readonly string[]; readonly arguments: readonly string[] }
-  | { readonly type: "any" };
+/** The keys that carry a call's parts, the preferred one first. */
+export interface NamedKeys {
+  readonly type: "named";
+  readonly name: readonly string[];
+  readonly arguments: readonly string[];
+  /** An object without arguments is no call. */
+  readonly needsArguments?: true;
+}
+
+/** How a call's object states its parts; `any` is an object with one member, whose key is the name. */
+export type CallKeys = NamedKeys | { readonly type: "any" };
 
 /** The keys of most formats. */
-export const COMMON_KEYS: CallKeys = { type: "named", name: ["name"], arguments: ["arguments", "parameters"] };
+export const COMMON_KEYS: NamedKeys = { type: "named", name: ["name"], arguments: ["arguments", "parameters"] };
 
-/** The call that a scanned object states, or null. A missing argument object is `{}`. */
-export function callOfJson(cursor: TextCursor, scanner: JsonScanner, keys: CallKeys): ReadCall | null {
+/** The call that a scanned object states, or null. A missing argument object is `{}`, a missing name `knownName` unless that is "". */
+export function callOfJson(
+  cursor: TextCursor,
+  scanner: JsonScanner,
+  keys: CallKeys,
+  knownName: string,
+): ReadCall | null {
   if (keys.type === "any") {
     const member = scanner.members[0];
     if (member === undefined || scanner.members.length !== 1) return null;
@@ -23,9 +35,9 @@ export function callOfJson(cursor: TextCursor, scanner: JsonScanner, keys: CallK
   }
   const byKey = membersByKey(cursor, scanner);
   const nameText = firstOf(byKey, keys.name);
-  const name = nameText === undefined ? null : stringOf(nameText);
-  if (!name) return null;
+  const name = nameText === undefined ? knownName : stringOf(nameText);
   const argumentText = firstOf(byKey, keys.arguments);
+  if (!name || (argumentText === undefined && keys.needsArguments)) return null;
   const value = argumentText === undefined ? "{}" : argumentsOf(argumentText);
   return value === null ? null : { name, arguments: value };
 }

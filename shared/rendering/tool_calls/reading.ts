@@ -84,6 +84,15 @@ export function* accept(cursor: TextCursor, literals: readonly string[]): Step<s
   return literal;
 }
 
+/** Reads literals in a row, white space aside; false at the first that does not come. */
+export function* acceptAll(cursor: TextCursor, literals: readonly string[]): Step<boolean> {
+  for (const literal of literals) {
+    yield* skipSpace(cursor);
+    if ((yield* accept(cursor, [literal])) === null) return false;
+  }
+  return true;
+}
+
 /** Longest name or tag head that is read, in characters; what is longer is no name. */
 const LONGEST_HEAD = 1024;
 

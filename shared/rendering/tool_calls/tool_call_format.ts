@@ -1,6 +1,7 @@
-/** What a tool-call format is: its names and markers as data, and the machine that reads its blocks. */
+/** What a tool-call format is: its names and markers as data, and the machine that reads it. */
 
 import type { MachineContext } from "./call_block.ts";
+import type { ChannelSyntax } from "./channel_syntax.ts";
 import type { Step } from "./text_cursor.ts";
 
 /** Reads the blocks of one completion. */
@@ -13,9 +14,14 @@ export interface BlockReader {
   readBlock(start: string): Step<void>;
   /** Reads a block at a candidate; false, and nothing read, if there is none. */
   readCandidate?(): Step<boolean>;
-  /** Looks for a block without a marker, which can only be at the beginning of the answer. */
+  /** Reads a block without a marker, which can only be at the beginning of the answer; nothing if there is none. */
   readOpening?(): Step<void>;
 }
+
+/** Blocks of calls within text, or messages in channels of which some are calls. */
+export type ToolCallMachine =
+  | { readonly type: "blocks"; readonly reader: (context: MachineContext) => BlockReader }
+  | { readonly type: "channels"; readonly channels: ChannelSyntax };
 
 /** A tool-call format. */
 export interface ToolCallFormat {
@@ -25,6 +31,5 @@ export interface ToolCallFormat {
   readonly framing?: readonly string[];
   /** Tokens that end a completion; one at the very end of the text is not content. */
   readonly stopTokens: readonly string[];
-  /** Makes the reader of one completion. */
-  readonly reader: (context: MachineContext) => BlockReader;
+  readonly machine: ToolCallMachine;
 }

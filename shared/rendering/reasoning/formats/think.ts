@@ -1,5 +1,6 @@
 /** `<think>` ... `</think>`: most models. They differ in when a template opens the block, which is not read here. */
 
+import { CHATML_STOPS, DEEPSEEK_STOPS, GLM_STOPS, KIMI_STOPS, MINIMAX_STOPS } from "../../tool_calls/stop_tokens.ts";
 import type { ReasoningFormat } from "../reasoning_format.ts";
 
 export const THINK: ReasoningFormat = {
@@ -19,6 +20,6 @@ export const THINK: ReasoningFormat = {
     "step3",
     "step3p5",
   ],
-  stopTokens: ["<|im_end|>", "<|endoftext|>", "<｜end▁of▁sentence｜>", "[e~["],
-  syntax: { type: "tags", start: "<think>", end: "</think>" },
+  stopTokens: [...new Set([...CHATML_STOPS, ...DEEPSEEK_STOPS, ...GLM_STOPS, ...MINIMAX_STOPS, ...KIMI_STOPS])],
+  syntax: { type: "tags", starts: ["<think>"], ends: ["</think>"] },
 };

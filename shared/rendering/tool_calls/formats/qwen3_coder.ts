@@ -2,6 +2,7 @@
 
 import { ElementReader } from "../element_machine.ts";
 import type { ElementSyntax } from "../element_syntax.ts";
+import { CHATML_STOPS } from "../stop_tokens.ts";
 import type { ToolCallFormat } from "../tool_call_format.ts";
 
 /** The elements, which MiMo shares. */
@@ -17,6 +18,6 @@ const SYNTAX: ElementSyntax = { ...FUNCTION_ELEMENTS, valueOnLines: true };
 
 export const QWEN3_CODER: ToolCallFormat = {
   names: ["qwen3_coder", "step3p5"],
-  stopTokens: ["<|im_end|>", "<|endoftext|>"],
-  reader: (context) => new ElementReader(context, SYNTAX),
+  stopTokens: CHATML_STOPS,
+  machine: { type: "blocks", reader: (context) => new ElementReader(context, SYNTAX) },
 };
