@@ -78,6 +78,8 @@ function assertWhole(turn: Turn, previous: Turn | null, tokensBefore: number): v
   if (turn.completion.length !== record.completionTokens || turn.observation.length !== record.observationTokens) {
     throw broken("A turn's arrays do not have the lengths of its record", facts);
   }
+  const covered = record.weightVersions.reduce((end, segment) => segment.start === end ? segment.end : NaN, 0);
+  if (covered !== record.completionTokens) throw broken("A turn's weight versions do not cover its tokens", facts);
   const prompt = tokensBefore + (previous === null ? 0 : turn.observation.length);
   if (record.promptTokens !== prompt) {
     throw broken(`A turn was sampled after ${record.promptTokens} tokens, its path has ${prompt}`, facts);

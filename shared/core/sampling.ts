@@ -64,7 +64,7 @@ export interface Basis {
   readonly top_k: number;
   /** Least relative probability at sampling time. */
   readonly min_p: number;
-  /** Whether a penalty or logit bias changed the logits. */
+  /** Whether a penalty, a logit bias or a least length (which masks the stop tokens) changed the logits. */
   readonly penalties: boolean;
   /** Whether a grammar masked the logits. */
   readonly constrained: boolean;
@@ -78,7 +78,8 @@ export function basisOf(params: SamplingParams): Basis {
     top_k: params.top_k ?? -1,
     min_p: params.min_p ?? 0,
     penalties: (params.frequency_penalty ?? 0) !== 0 || (params.presence_penalty ?? 0) !== 0 ||
-      (params.repetition_penalty ?? 1) !== 1 || Object.keys(params.logit_bias ?? {}).length > 0,
+      (params.repetition_penalty ?? 1) !== 1 || Object.keys(params.logit_bias ?? {}).length > 0 ||
+      (params.min_new_tokens ?? 0) > 0,
     constrained: isConstrained(params),
   };
 }
