@@ -10,12 +10,14 @@ import { FaultList } from "./fault_list.ts";
 import type { FinishReason } from "./finish_reason.ts";
 import type { GenerateItem } from "./generate_body.ts";
 import { Generation } from "./generation.ts";
+import { jsonSchemaGrammar, UnsupportedSchema } from "./json_schema_grammar.ts";
 import { LanguageModel } from "./language_model.ts";
 import { ModelPredictor, NullPredictor, type Predictor } from "./predictor.ts";
 import { PrefixState, type TurnMarks } from "./prefix_state.ts";
 import { type SamplingOptions, samplingOptions } from "./sampling_options.ts";
 import { Scheduler, type Sleep } from "./scheduler.ts";
 import { CompiledScript } from "./script.ts";
+import type { TokenGrammar } from "./token_grammar.ts";
 
 const FAULT_TAIL_IDS = 512;
 
@@ -109,7 +111,8 @@ export class EngineCore {
     const options = samplingOptions(item.samplingParams, vocabSize);
     const room = Math.min(this.options.maxContextTokens, this.options.kvPoolTokens ?? Infinity) - prompt.length;
     const maxNewTokens = Math.max(0, Math.min(options.maxNewTokens ?? Infinity, room));
-    const generation = new Generation({ prompt, item, options, maxNewTokens }, {
+    const { grammar, objection } = this.#grammar(options);
+    const generation = new Generation({ prompt, item, options, maxNewTokens, grammar }, {
       predictor: this.#predictor(prompt.length, Math.min(maxNewTokens, 4096)),
       tokenizer: this.tokenizer,
       stopIds: this.#stopSet,
@@ -126,7 +129,11 @@ export class EngineCore {
       startedAtMs: this.now(),
       version: () => this.weightVersion,
     });
-    return { request, objection: this.#objection(prompt.length, item, options) };
+    const message = this.#objection(prompt.length, item) ?? objection;
+    return {
+      request,
+      objection: message === null ? null : { type: "abort", message, status_code: 400, err_type: "BadRequestError" },
+    };
   }
 
   async #promptOf(item: GenerateItem): Promise<Uint32Array> {
@@ -166,22 +173,37 @@ export class EngineCore {
     }
   }
 
-  /** What SGLang's scheduler refuses after the request check passed: an abort with status 400. */
-  #objection(tokens: number, item: GenerateItem, options: SamplingOptions): FinishReason | null {
+  /** What SGLang's scheduler refuses after the request check passed: the message of an abort with status 400. */
+  #objection(tokens: number, item: GenerateItem): string | null {
     const pool = this.options.kvPoolTokens ?? null;
     const start = item.logprobStartLen;
     if (item.returnLogprob && start < -1) throw new EngineRefusal("type", `logprob_start_len ${start} trips an assert`);
-    const message = pool !== null && tokens >= pool
-      ? `Input length (${tokens} tokens) exceeds the maximum allowed length (${pool - 1} tokens). ` +
-        "Use a shorter input or enable --allow-auto-truncate."
-      : item.returnLogprob && start > tokens
-      ? `req.logprob_start_len=${start} is higher than the number of input tokens ` +
-        `len(req.origin_input_ids)=${tokens}. Please use a smaller logprob_start_len.`
-      : options.grammar !== null
-      ? "Grammar-based generation (json_schema, regex, ebnf, structural_tag) is not supported when the server is " +
-        "launched with --grammar-backend none"
-      : null;
-    return message === null ? null : { type: "abort", message, status_code: 400, err_type: "BadRequestError" };
+    if (pool !== null && tokens >= pool) {
+      return `Input length (${tokens} tokens) exceeds the maximum allowed length (${pool - 1} tokens). ` +
+        "Use a shorter input or enable --allow-auto-truncate.";
+    }
+    if (!item.returnLogprob || start <= tokens) return null;
+    return `req.logprob_start_len=${start} is higher than the number of input tokens ` +
+      `len(req.origin_input_ids)=${tokens}. Please use a smaller logprob_start_len.`;
+  }
+
+  /** The grammar asked for, or why it can't be enforced. */
+  #grammar(options: SamplingOptions): { grammar: TokenGrammar | null; objection: string | null } {
+    const { grammar: asked } = options;
+    if (asked === null) return { grammar: null, objection: null };
+    const failed = (reason: string) => ({
+      grammar: null,
+      objection: `Failed to compile ${asked.kind} grammar: ${reason}`,
+    });
+    if (asked.kind !== "json_schema") return failed("this engine enforces no grammar but json_schema");
+    if ((this.options.nullReplyTokens ?? null) !== null) return failed("the null model enforces no grammar");
+    try {
+      const schema = { tokenizer: this.tokenizer, words: this.#pool };
+      return { grammar: jsonSchemaGrammar(asked.text, schema), objection: null };
+    } catch (error) {
+      if (error instanceof UnsupportedSchema) return failed(error.message);
+      throw error;
+    }
   }
 
   #predictor(promptTokens: number, newTokens: number): Predictor {

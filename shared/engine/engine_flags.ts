@@ -9,8 +9,8 @@ import type { EmbeddedEngineOptions } from "./engine_options.ts";
 export interface EngineFlags {
   readonly hostname: string;
   readonly port: number;
-  /** Folder with `tokenizer.json` and `tokenizer_config.json`; null: Qwen3's. */
-  readonly tokenizerFolder: string | null;
+  /** Folder, URL or hub id of a tokenizer; null: Qwen3's. */
+  readonly tokenizer: string | null;
   readonly engine: Omit<EmbeddedEngineOptions, "tokenizer">;
 }
 
@@ -19,7 +19,7 @@ export const ENGINE_USAGE = `The embedded engine, an SGLang worker in miniature.
 
   --host HOST                 default 127.0.0.1
   --port PORT                 default 30000; 0 takes a free one
-  --tokenizer FOLDER          folder with tokenizer.json and tokenizer_config.json; default Qwen3's
+  --tokenizer PLACE           folder, URL or hub id of a tokenizer; default Qwen3's
   --model NAME                default embedded
   --context TOKENS            default 131072
   --script NAME               ${Object.keys(DEMO_SCRIPTS).join(", ")}; default none
@@ -45,7 +45,7 @@ export function parseEngineFlags(args: readonly string[]): EngineFlags | null {
   return {
     hostname: values.host ?? "127.0.0.1",
     port: number(values, "port", { most: 65535 }) ?? 30000,
-    tokenizerFolder: values.tokenizer ?? null,
+    tokenizer: values.tokenizer ?? null,
     engine: {
       modelName: values.model ?? "embedded",
       maxContextTokens: number(values, "context", { least: 2 }) ?? 131072,

@@ -8,7 +8,7 @@ Deno.test("parseEngineFlags has defaults for everything", () => {
   assert.deepEqual(parseEngineFlags([]), {
     hostname: "127.0.0.1",
     port: 30000,
-    tokenizerFolder: null,
+    tokenizer: null,
     engine: {
       modelName: "embedded",
       maxContextTokens: 131072,

@@ -202,9 +202,12 @@ Deno.test("/generate answers what Python would raise", async () => {
       "smaller logprob_start_len.",
     ],
     [
-      { ...prompt, sampling_params: { json_schema: "{}" } },
-      "Grammar-based generation (json_schema, regex, ebnf, structural_tag) is not supported when the server is " +
-      "launched with --grammar-backend none",
+      { ...prompt, sampling_params: { regex: "a+" } },
+      "Failed to compile regex grammar: this engine enforces no grammar but json_schema",
+    ],
+    [
+      { ...prompt, sampling_params: { json_schema: '{"type":"string","pattern":"a"}' } },
+      "Failed to compile json_schema grammar: the keyword pattern is not supported",
     ],
     [{ ...prompt, sampling_params: { top_p: 0 } }, "top_p must be in (0, 1], got 0."],
   ];

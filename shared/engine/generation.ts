@@ -10,6 +10,7 @@ import { LogitEdits } from "./logit_edits.ts";
 import { OutputText } from "./output_text.ts";
 import type { Predictor, ScoredId } from "./predictor.ts";
 import type { SamplingOptions } from "./sampling_options.ts";
+import { GrammarState, type TokenGrammar } from "./token_grammar.ts";
 
 /** `[logprob, id, text]` as on the wire; a logprob is null where none can be. */
 export type LogprobEntry = [logprob: number | null, id: number, text: string | null];
@@ -28,6 +29,7 @@ export interface GenerationInput {
   readonly options: SamplingOptions;
   /** After clipping to the context. */
   readonly maxNewTokens: number;
+  readonly grammar: TokenGrammar | null;
 }
 
 /** One request's computation. */
@@ -41,6 +43,7 @@ export class Generation {
   readonly #tokenizer: Tokenizer;
   readonly #detector: FinishDetector;
   readonly #edits: LogitEdits;
+  readonly #grammar: GrammarState | null;
   readonly #random: () => number;
   #prefilled = 0;
 
@@ -58,7 +61,9 @@ export class Generation {
     this.#random = parts.random;
     this.text = new OutputText(options, parts.tokenizer);
     this.#detector = new FinishDetector(options, { ...parts, maxNewTokens: input.maxNewTokens });
-    this.#edits = new LogitEdits({ ...options, stopIds: parts.stopIds.union(options.stopTokenIds) });
+    const stopIds = parts.stopIds.union(options.stopTokenIds);
+    this.#edits = new LogitEdits({ ...options, stopIds });
+    this.#grammar = input.grammar === null ? null : new GrammarState(input.grammar, stopIds);
   }
 
   /** Reads up to `most` further prompt ids; true when the prompt is read. Input logprobs are raw: T = 1, no edits. */
@@ -81,11 +86,15 @@ export class Generation {
   /** Samples one id; the natural end after it, or null. */
   step(): FinishReason | null {
     const { item, options } = this.input;
-    this.#predictor.predict(options.temperature, this.#edits);
+    this.#predictor.predict(options.temperature, (logits) => {
+      this.#edits.apply(logits);
+      this.#grammar?.apply(logits);
+    });
     const id = this.#predictor.sample(options, options.samplingSeed, this.#random);
     if (item.returnLogprob) this.#record(this.outputRows, id, false);
     this.#predictor.push(id);
     this.#edits.add(id);
+    this.#grammar?.push(id);
     this.outputIds.push(id);
     this.text.push(id);
     return this.#detector.find(this.outputIds);

@@ -60,7 +60,7 @@ export function infoRoutes(core: EngineCore): Hono {
       served_model_name: options.modelName,
       api_key: options.apiKey ?? null,
       context_length: options.maxContextTokens,
-      grammar_backend: "none",
+      grammar_backend: "embedded",
       incremental_streaming_output: options.incremental ?? false,
       stream_interval: options.streamInterval ?? 1,
       weight_version: core.weightVersion,

@@ -27,6 +27,7 @@ export class NextTokenLogits {
   #values = new Float64Array(64);
   #count = 0;
   #shift = 0;
+  #tailMasked = false;
   #temperature = 1;
   #max = 0;
   #logRest = 0;
@@ -40,6 +41,7 @@ export class NextTokenLogits {
   /** Forgets all own logits; id `i` is of class `(i + shift) mod TAIL_CLASSES`. */
   reset(shift: number): void {
     this.#count = 0;
+    this.#tailMasked = false;
     this.#shift = shift & (TAIL_CLASSES - 1);
     for (let tailClass = 0; tailClass < TAIL_CLASSES; tailClass++) {
       this.#tailCounts[tailClass] = ((this.vocabSize - 1 - this.#firstOf(tailClass)) >> 3) + 1;
@@ -68,7 +70,20 @@ export class NextTokenLogits {
   /** The logit of an id. */
   get(id: number): number {
     const known = this.#indexOf(id);
-    return known >= 0 ? this.#values[known]! : this.#levels[(id + this.#shift) & (TAIL_CLASSES - 1)]!;
+    if (known >= 0) return this.#values[known]!;
+    return this.#tailMasked ? -Infinity : this.#levels[(id + this.#shift) & (TAIL_CLASSES - 1)]!;
+  }
+
+  /** Makes every id impossible but these. Where all of them are impossible already they become equally likely. */
+  restrict(allowed: ReadonlySet<number>): void {
+    for (const id of allowed) if (this.#indexOf(id) < 0) this.add(id, this.get(id));
+    let possible = false;
+    for (let i = 0; i < this.#count; i++) {
+      if (!allowed.has(this.#ids[i]!)) this.#values[i] = -Infinity;
+      possible ||= this.#values[i]! > -Infinity;
+    }
+    this.#tailMasked = true;
+    if (!possible) { for (const id of allowed) this.set(id, 0); }
   }
 
   /** Computes the normaliser of softmax(logits / temperature). Must follow the last `set` and precede `logprob`. */
@@ -83,7 +98,7 @@ export class NextTokenLogits {
     }
     let maxClass = -1;
     for (let tailClass = 0; tailClass < TAIL_CLASSES; tailClass++) {
-      if (this.#tailCounts[tailClass]! > 0 && this.#levels[tailClass]! > max) {
+      if (!this.#tailMasked && this.#tailCounts[tailClass]! > 0 && this.#levels[tailClass]! > max) {
         max = this.#levels[tailClass]!;
         maxClass = tailClass;
       }
@@ -94,7 +109,7 @@ export class NextTokenLogits {
     for (let i = 0; i < this.#count; i++) {
       if (i !== maxIndex || maxClass >= 0) rest += Math.exp((this.#values[i]! - max) / temperature);
     }
-    for (let tailClass = 0; tailClass < TAIL_CLASSES; tailClass++) {
+    for (let tailClass = 0; tailClass < TAIL_CLASSES && !this.#tailMasked; tailClass++) {
       const count = this.#tailCounts[tailClass]! - (tailClass === maxClass ? 1 : 0);
       if (count > 0) rest += count * Math.exp((this.#levels[tailClass]! - max) / temperature);
     }
@@ -121,7 +136,8 @@ export class NextTokenLogits {
     }
     for (let tailClass = 0; tailClass < TAIL_CLASSES; tailClass++) {
       const count = this.#tailCounts[tailClass]!;
-      if (count > 0) runs.push({ logit: this.#levels[tailClass]!, count, id: null, tailClass });
+      const logit = this.#tailMasked ? -Infinity : this.#levels[tailClass]!;
+      if (count > 0) runs.push({ logit, count, id: null, tailClass });
     }
     // Subtracting two masked logits gives NaN, so they are compared, not subtracted.
     return runs.sort((a, b) =>

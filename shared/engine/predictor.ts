@@ -4,7 +4,6 @@
  */
 
 import type { LanguageModel } from "./language_model.ts";
-import type { LogitEdits } from "./logit_edits.ts";
 import type { NextTokenLogits } from "./next_token_logits.ts";
 import type { PrefixState } from "./prefix_state.ts";
 import { sampleToken, type SamplingLimits } from "./sampler.ts";
@@ -15,8 +14,8 @@ export type ScoredId = readonly [logprob: number, id: number];
 /** One sequence. After `push` comes `predict`, then the reads. Logprobs are float32 values. */
 export interface Predictor {
   push(id: number): void;
-  /** Prepares the distribution after what was pushed. */
-  predict(temperature: number, edits: LogitEdits | null): void;
+  /** Prepares the distribution after what was pushed, changed by `edit` where there is one. */
+  predict(temperature: number, edit: ((logits: NextTokenLogits) => void) | null): void;
   logprob(id: number): number;
   /** The `count` likeliest ids, likeliest first. */
   top(count: number): ScoredId[];
@@ -41,9 +40,9 @@ export class ModelPredictor implements Predictor {
     this.#state.push(id);
   }
 
-  predict(temperature: number, edits: LogitEdits | null): void {
+  predict(temperature: number, edit: ((logits: NextTokenLogits) => void) | null): void {
     this.#model.logits(this.#state, this.#logits);
-    edits?.apply(this.#logits);
+    edit?.(this.#logits);
     this.#logits.normalize(temperature);
   }
 

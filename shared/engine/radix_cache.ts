@@ -95,7 +95,7 @@ export class RadixCache {
     const open = [...this.#roots.values()];
     for (let node = open.pop(); node !== undefined; node = open.pop()) {
       if (node.children.size === 0 && node.parent !== null) leaves.push(node);
-      else open.push(...node.children.values());
+      else for (const child of node.children.values()) open.push(child);
     }
     return leaves;
   }

@@ -24,8 +24,8 @@ export interface SamplingOptions {
   readonly logitBias: ReadonlyMap<number, number>;
   readonly samplingSeed: number | null;
   readonly streamInterval: number | null;
-  /** Name of the grammar asked for, or null. */
-  readonly grammar: string | null;
+  /** The grammar asked for, by kind and text, or null. */
+  readonly grammar: { readonly kind: string; readonly text: string } | null;
 }
 
 /** Names that `sampling_params` may have; another is a TypeError in Python. */
@@ -46,7 +46,10 @@ export function samplingOptions(raw: Readonly<Record<string, unknown>>, vocabSiz
   }
   const stop = texts(raw, "stop");
   const stopRegex = texts(raw, "stop_regex").map((source) => ({ source, expression: expression(source) }));
-  const grammars = GRAMMARS.filter((name) => Boolean(text(raw, name)));
+  const grammars = GRAMMARS.flatMap((kind) => {
+    const grammar = text(raw, kind);
+    return grammar ? [{ kind, text: grammar }] : [];
+  });
   const stopTokenIds = new Set(numbers(raw, "stop_token_ids"));
   const logitBias = biases(raw);
   for (const name of ["max_new_tokens", "min_new_tokens", "top_k", "sampling_seed", "stream_interval"]) {
