@@ -46,9 +46,12 @@ function parsed(text: string, id: string): unknown {
   }
 }
 
+/** The one version that is used. Not in deno.json: `deno task` fetches whatever stands there, and this is half a gigabyte. */
+const TRANSFORMERS = { scope: "npm:@huggingface", name: "transformers@4.3.2" };
+
 /** Neither the start nor a bundle finds the package through this name. */
 function importTransformers(): Promise<unknown> {
-  const specifier = ["@huggingface", "transformers"].join("/");
+  const specifier = `${TRANSFORMERS.scope}/${TRANSFORMERS.name}`;
   return import(specifier);
 }
 
