@@ -1,18 +1,12 @@
 /** The history policies: verdicts over the forest of a task, taken when it is finished and provisionally before. */
 
-import { type Difference, differenceOfEcho, differenceOfUnits } from "./difference.ts";
+import { decide, verdictOf } from "./decide.ts";
 import { isAccepted } from "./echo_grade.ts";
 import type { Forest } from "./forest.ts";
-import { type ForestEntry, type ForestNode, historyOf, prefixOf, servedBy } from "./forest_node.ts";
-import { type Fate, type Hindsight, hindsight, type Step } from "./hindsight.ts";
-import {
-  type Decision,
-  type Judgement,
-  type TurnJudgement,
-  type TurnRole,
-  type Verdict,
-  violationOf,
-} from "./judgement.ts";
+import { type ForestEntry, type ForestNode, historyOf, servedBy } from "./forest_node.ts";
+import { type Hindsight, hindsight, type Step } from "./hindsight.ts";
+import { type Decision, type Judgement, type Verdict, violationOf } from "./judgement.ts";
+import { turnRoles } from "./turn_roles.ts";
 import type { StoredUnit } from "./turn_history.ts";
 
 /** What decides a task's verdicts beside its requests. */
@@ -40,7 +34,7 @@ export function judge(forest: Forest, options: PolicyOptions): Judgement {
     final: options.final,
     capture: captureOf(decisions, options),
     mainLine,
-    turns: turnsOf(forest, { decisions, mainLine, own, options }),
+    turns: turnRoles(forest, { decisions, mainLine, own, history: options.history }),
     decisions,
     notes: notesOf(forest, { main, mainLine, hasSelector: options.hasSelector === true }),
   };
@@ -92,172 +86,15 @@ function walk(
   return hindsight(steps);
 }
 
-interface Walks {
-  readonly main: string | null;
-  readonly lenient: Hindsight;
-  readonly strict: Hindsight;
-}
-
-function decide(forest: Forest, walks: Walks): Decision[] {
-  let requests = 0;
-  return forest.entries.map((entry) => {
-    const lenient = verdictOf(forest, entry, walks.lenient.fates.get(entry.entry));
-    const strict = verdictOf(forest, entry, walks.strict.fates.get(entry.entry));
-    const relation = relationOf(forest, entry, walks);
-    return {
-      entry: entry.entry,
-      request: entry.kind === "failed" ? null : requests++,
-      turn: servedBy(entry)?.turn ?? null,
-      kind: entry.kind,
-      ...relation,
-      at: lenient.at ?? strict.at ?? relation.at,
-      verdict: lenient.verdict,
-      strictVerdict: strict.verdict,
-    };
-  });
-}
-
-function verdictOf(
-  forest: Forest,
-  entry: ForestEntry,
-  fate: Fate | undefined,
-): { readonly verdict: Verdict; readonly at: Difference | null } {
-  switch (fate?.type) {
-    case undefined:
-      return { verdict: { type: "side" }, at: null };
-    case "left":
-      return violation(forest, entry, forest.entries[fate.from]!);
-    default:
-      return { verdict: { type: fate!.type }, at: null };
-  }
-}
-
-/** Where a request leaves a series: the prompt of the series' latest request, and the reply to it. */
-function violation(
-  forest: Forest,
-  entry: ForestEntry,
-  series: ForestEntry,
-): { readonly verdict: Verdict; readonly at: Difference | null } {
-  const history = historyOf(entry);
-  const shared = commonDepth(entry.node, series.node);
-  const received = unitAt(entry.node, shared);
-  const expected = unitAt(series.node, shared);
-  const reply = servedBy(series);
-  const message = received === null ? history.entries : forest.messagesOf(history, shared + 1)[shared]!;
-  const place = { unit: shared, received: received === null ? null : { ...received, message } };
-  return {
-    verdict: received === null ? { type: "shrank" } : { type: "rewritten", message },
-    at: expected !== null
-      ? differenceOfUnits(expected, { ...place, entries: history.entries })
-      : reply === null || place.received === null
-      ? null
-      : differenceOfEcho(
-        reply.history,
-        received?.kind === "assistant" ? history.follows?.echo ?? null : "missing",
-        { unit: shared, received: place.received },
-      ),
-  };
-}
-
-type RelationPart = Pick<
-  Decision,
-  "relation" | "relatedEntry" | "relatedTo" | "echo" | "also" | "reasoning" | "toolsChanged" | "at"
->;
-
-function relationOf(forest: Forest, entry: ForestEntry, walks: Walks): RelationPart {
-  const history = historyOf(entry);
-  const none = { echo: null, also: [], reasoning: null, at: null };
-  if (entry.repeats !== null) {
-    const repeated = forest.entries[entry.repeats]!;
-    return { ...none, relation: "retry", ...related(entry, repeated) };
-  }
-  if (history.related !== null) {
-    const { echo, also, reasoning } = history.related;
-    const turn = forest.turn(history.related.turn);
-    const unit = turn.history.open === null || echo === "missing" ? turn.node.depth : turn.node.depth - 1;
-    const received = unitAt(entry.node, unit);
-    const message = forest.messagesOf(history, unit + 1)[unit];
-    return {
-      relation: echo === "missing" ? "branch" : "append",
-      ...related(entry, turn),
-      echo,
-      also,
-      reasoning,
-      at: received === null || message === undefined
-        ? null
-        : differenceOfEcho(turn.history, echo, { unit, received: { ...received, message } }),
-    };
-  }
-  const forked = forkedFrom(forest, entry, walks);
-  if (forked === null) {
-    const isFirst = entry.root === walks.main;
-    return {
-      ...none,
-      relation: isFirst ? "root" : "side_root",
-      relatedEntry: null,
-      relatedTo: null,
-      toolsChanged: false,
-    };
-  }
-  const shared = commonDepth(entry.node, forked.node);
-  const received = unitAt(entry.node, shared);
-  const message = forest.messagesOf(history, shared + 1)[shared];
-  return {
-    ...none,
-    relation: "fork",
-    ...related(entry, forked),
-    at: differenceOfUnits(unitAt(forked.node, shared), {
-      unit: shared,
-      received: received === null || message === undefined ? null : { ...received, message },
-      entries: history.entries,
-    }),
-  };
-}
-
-function related(
-  entry: ForestEntry,
-  other: ForestEntry,
-): Pick<Decision, "relatedEntry" | "relatedTo" | "toolsChanged"> {
-  return {
-    relatedEntry: other.entry,
-    relatedTo: servedBy(other)?.turn ?? null,
-    toolsChanged: historyOf(other).toolsDigest !== historyOf(entry).toolsDigest,
-  };
-}
-
-/** The latest earlier request with a reply, side calls aside, that shares most leading units; null where none shares any. */
-function forkedFrom(forest: Forest, entry: ForestEntry, walks: Walks): ForestEntry | null {
-  let best: ForestEntry | null = null;
-  let most = 0;
-  for (let k = entry.entry - 1; k >= 0; k--) {
-    const other = forest.entries[k]!;
-    const fate = walks.lenient.fates.get(k)?.type ?? "side";
-    if (other.kind === "failed" || fate === "side") continue;
-    const shared = commonDepth(entry.node, other.node);
-    if (shared > most) [best, most] = [other, shared];
-  }
-  return best;
-}
-
-function commonDepth(one: ForestNode, other: ForestNode): number {
-  let depth = Math.min(one.depth, other.depth);
-  let [a, b] = [prefixOf(one, depth), prefixOf(other, depth)];
-  while (a !== b) [a, b, depth] = [a.parent!, b.parent!, depth - 1];
-  return depth;
-}
-
-/** The unit at an index of a prompt, or null where the prompt is not that long. */
-function unitAt(node: ForestNode, index: number): StoredUnit | null {
-  return node.depth > index ? prefixOf(node, index + 1).unit : null;
-}
-
-/** The turns from the start of the series to its head, along accepted echoes. */
+/** The turns up to the head: along the series extended, and along the accepted echo where a prompt was rendered whole again. */
 function lineTo(forest: Forest, head: number | null, echo: "lenient" | "strict"): number[] {
   const line: number[] = [];
   for (let turn = head === null ? null : servedBy(forest.entries[head]!); turn !== null;) {
     line.push(turn.turn);
     const { follows } = turn.history;
-    turn = follows !== null && isAccepted(follows.echo, echo) ? forest.turn(follows.turn) : null;
+    const echoed = follows !== null && isAccepted(follows.echo, echo) ? follows.turn : null;
+    const before: number | null = turn.parent ?? echoed;
+    turn = before === null ? null : forest.turn(before);
   }
   return line.reverse();
 }
@@ -270,61 +107,6 @@ function captureOf(decisions: readonly Decision[], options: PolicyOptions): Judg
     if (reason !== null) return { valid: false, reason };
   }
   return { valid: true, reason: null };
-}
-
-function turnsOf(
-  forest: Forest,
-  judged: {
-    readonly decisions: readonly Decision[];
-    readonly mainLine: readonly number[];
-    readonly own: Hindsight;
-    readonly options: PolicyOptions;
-  },
-): TurnJudgement[] {
-  const adopted = new Set<number>();
-  const replays = new Map<number, number>();
-  for (const entry of forest.entries) {
-    if (entry.kind === "replay") replays.set(entry.answers.turn, (replays.get(entry.answers.turn) ?? 0) + 1);
-    for (const link of [historyOf(entry).related, historyOf(entry).follows]) {
-      if (link !== null && link.echo !== "missing") adopted.add(link.turn);
-    }
-  }
-  const main = new Set(judged.mainLine);
-  /** Prompts of which one sample was echoed. */
-  const settled = new Set<string>();
-  const sampleKey = new Map<ForestNode, number>();
-  const keyOf = (node: ForestNode, root: string) => {
-    const number = sampleKey.get(node) ?? sampleKey.size;
-    sampleKey.set(node, number);
-    return `${number}.${root}`;
-  };
-  for (const turn of adopted) settled.add(keyOf(forest.turn(turn).node, forest.turn(turn).root));
-  return forest.entries.flatMap((entry): TurnJudgement[] => {
-    if (entry.kind !== "turn") return [];
-    const { turn } = entry;
-    const superseded = !adopted.has(turn) && !main.has(turn) && settled.has(keyOf(entry.node, entry.root));
-    const role: TurnRole = main.has(turn)
-      ? "main"
-      : superseded
-      ? "superseded"
-      : isSide(judged.own.fates.get(entry.entry), judged.options)
-      ? "side"
-      : "branch";
-    return [{
-      turn,
-      role,
-      decision: judged.decisions[entry.entry]!,
-      adopted: adopted.has(turn),
-      superseded,
-      replays: replays.get(turn) ?? 0,
-    }];
-  });
-}
-
-/** Under `branch` a conversation that was left is a branch; a single call that nothing was built on is a side call. */
-function isSide(fate: Fate | undefined, options: PolicyOptions): boolean {
-  if (fate === undefined) return true;
-  return fate.type === "side" && (options.history === "append_only" || fate.single);
 }
 
 function notesOf(
