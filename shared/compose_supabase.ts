@@ -45,7 +45,7 @@ export async function composeSupabase(): Promise<ComposedServices> {
     now: () => clock.now(),
     write: (line) => Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`)),
   });
-  const host: EdgeHost = globalThis;
+  const host: typeof globalThis & EdgeHost = globalThis;
   const background = createTrackedBackground(logger, (work) => host.EdgeRuntime?.waitUntil(work));
   const files = await loadTokenizerFiles(TOKENIZER);
   const tokenizer = createHfTokenizer(files);
