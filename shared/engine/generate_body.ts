@@ -36,6 +36,13 @@ export interface GenerateBody {
 
 type Raw = Readonly<Record<string, unknown>>;
 
+/** Which of a body's prompts is read. */
+interface Place {
+  readonly batched: boolean;
+  readonly index: number;
+  readonly samples: number;
+}
+
 /** Takes a body apart. `newRid` makes ids where the client gave none. Throws `EngineRefusal`. */
 export function parseGenerateBody(body: unknown, newRid: () => string): GenerateBody {
   if (typeof body !== "object" || body === null || Array.isArray(body)) throw misfit("body", "a dictionary");
@@ -79,10 +86,10 @@ export function parseGenerateBody(body: unknown, newRid: () => string): Generate
   };
 }
 
-function item(raw: Raw, at: { batched: boolean; index: number; samples: number; rid: string }): GenerateItem {
-  const { batched, index, samples } = at;
-  const text = pick(value(raw, "text"), batched, index);
-  const inputIds = pick(value(raw, "input_ids"), batched, index);
+function item(raw: Raw, at: Place & { readonly rid: string }): GenerateItem {
+  const { index, samples } = at;
+  const text = pick(value(raw, "text"), at);
+  const inputIds = pick(value(raw, "input_ids"), at);
   const sampling = value(raw, "sampling_params");
   const samplingParams = Array.isArray(sampling) ? sampling[index] : sampling ?? {};
   if (typeof samplingParams !== "object" || samplingParams === null) throw indexError("sampling_params");
@@ -94,11 +101,11 @@ function item(raw: Raw, at: { batched: boolean; index: number; samples: number; 
     returnLogprob: Boolean(option(raw, "return_logprob", { fallback: false, index, samples })),
     logprobStartLen: Number(option(raw, "logprob_start_len", { fallback: -1, index, samples })),
     topLogprobsNum: Number(option(raw, "top_logprobs_num", { fallback: 0, index, samples })),
-    tokenIdsLogprob: tokenIds(raw, index, samples),
+    tokenIdsLogprob: tokenIds(raw, at),
     returnTextInLogprobs: Boolean(raw.return_text_in_logprobs),
     returnPromptTokenIds: Boolean(raw.return_prompt_token_ids),
     stream: Boolean(raw.stream),
-    cacheKey: ["extra_key", "cache_salt"].map((name) => cacheKeyPart(raw, name, batched, index)).join("\u0000"),
+    cacheKey: ["extra_key", "cache_salt"].map((name) => cacheKeyPart(raw, name, at)).join("\u0000"),
   };
 }
 
@@ -174,7 +181,7 @@ function option(
   return given[options.index] ?? options.fallback;
 }
 
-function tokenIds(raw: Raw, index: number, samples: number): number[] | null {
+function tokenIds(raw: Raw, { index, samples }: Place): number[] | null {
   const given = value(raw, "token_ids_logprob");
   if (!Array.isArray(given) || given.length === 0) return null;
   if (!Array.isArray(given[0])) return given;
@@ -186,7 +193,7 @@ function tokenIds(raw: Raw, index: number, samples: number): number[] | null {
   return Array.isArray(own) && own.length > 0 ? own : null;
 }
 
-function cacheKeyPart(raw: Raw, name: string, batched: boolean, index: number): string {
+function cacheKeyPart(raw: Raw, name: string, { batched, index }: Place): string {
   const given = value(raw, name);
   if (given === undefined) return "";
   if (!batched) {
@@ -205,7 +212,7 @@ function value(raw: Raw, name: string): unknown {
   return raw[name] ?? undefined;
 }
 
-function pick(given: unknown, batched: boolean, index: number): unknown {
+function pick(given: unknown, { batched, index }: Place): unknown {
   return batched && Array.isArray(given) ? given[index] : given;
 }
 

@@ -28,7 +28,7 @@ export async function generateRoute(context: Context, core: EngineCore): Promise
     return await answer(await start(parsed, core), { parsed, core, signal });
   } catch (error) {
     if (!(error instanceof EngineRefusal)) throw error;
-    return refusal(error, stream, core);
+    return refusal(error, { stream, core });
   }
 }
 
@@ -71,6 +71,7 @@ async function answer(
   const gone = (): void => {
     for (const request of requests) clientGone(request, { core, background: parsed.background });
   };
+  if (signal.aborted) gone();
   if (parsed.stream) {
     const sources = requests.map((request, index) =>
       frames(request, { index: parsed.single ? null : index, core, broke: gone })
@@ -102,7 +103,7 @@ async function* frames(
   const { index, core, broke } = call;
   const { generation, faults } = request;
   const { incremental = false, streamInterval = 1 } = core.options;
-  const interval = generation.input.options.streamInterval ?? streamInterval;
+  const interval = Math.max(1, generation.input.options.streamInterval ?? streamInterval);
   const cut = faults.get("cut");
   let sent = 0;
   let ended = false;
@@ -162,7 +163,7 @@ function clientGone(request: EngineRequest, options: { core: EngineCore; backgro
   else void core.sleep(delayMs).then(abort);
 }
 
-function refusal(error: EngineRefusal, stream: boolean, core: EngineCore): Response {
+function refusal(error: EngineRefusal, { stream, core }: { stream: boolean; core: EngineCore }): Response {
   if (core.death.signal.aborted) throw new Error("The server is dead.");
   const { message } = error;
   if (error.kind === "body") return flatError(400, { message, type: "Bad Request" });

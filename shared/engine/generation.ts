@@ -73,10 +73,10 @@ export class Generation {
     const end = Math.min(prompt.length, this.#prefilled + most);
     for (; this.#prefilled < end; this.#prefilled++) {
       const id = prompt[this.#prefilled]!;
-      if (this.#prefilled === start) this.#record(this.inputRows, id, true);
+      if (this.#prefilled === start) this.#record(this.inputRows, id, { first: true });
       if (this.#prefilled > start) {
         this.#predictor.predict(1, null);
-        this.#record(this.inputRows, id, false);
+        this.#record(this.inputRows, id, { first: false });
       }
       this.#predictor.push(id);
     }
@@ -90,8 +90,8 @@ export class Generation {
       this.#edits.apply(logits);
       this.#grammar?.apply(logits);
     });
-    const id = this.#predictor.sample(options, options.samplingSeed, this.#random);
-    if (item.returnLogprob) this.#record(this.outputRows, id, false);
+    const id = this.#predictor.sample(options, { seed: options.samplingSeed, random: this.#random });
+    if (item.returnLogprob) this.#record(this.outputRows, id, { first: false });
     this.#predictor.push(id);
     this.#edits.add(id);
     this.#grammar?.push(id);
@@ -100,7 +100,7 @@ export class Generation {
     return this.#detector.find(this.outputIds);
   }
 
-  #record(rows: LogprobRows, id: number, first: boolean): void {
+  #record(rows: LogprobRows, id: number, { first }: { first: boolean }): void {
     const { topLogprobsNum, tokenIdsLogprob } = this.input.item;
     rows.tokens.push(first ? [null, id, this.#textOf(id)] : this.#entry([this.#predictor.logprob(id), id]));
     if (topLogprobsNum > 0) {

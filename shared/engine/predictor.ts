@@ -11,6 +11,12 @@ import { sampleToken, type SamplingLimits } from "./sampler.ts";
 /** A logprob and its id. */
 export type ScoredId = readonly [logprob: number, id: number];
 
+/** Where a draw's randomness comes from. */
+export interface RandomSource {
+  readonly seed: number | null;
+  readonly random: () => number;
+}
+
 /** One sequence. After `push` comes `predict`, then the reads. Logprobs are float32 values. */
 export interface Predictor {
   push(id: number): void;
@@ -19,8 +25,8 @@ export interface Predictor {
   logprob(id: number): number;
   /** The `count` likeliest ids, likeliest first. */
   top(count: number): ScoredId[];
-  /** `seed` null: `random` decides; else the result is a function of seed and prefix. */
-  sample(limits: SamplingLimits, seed: number | null, random: () => number): number;
+  /** Draws an id within the limits. `seed` null: `random` decides; else the result is a function of seed and prefix. */
+  sample(limits: SamplingLimits, source: RandomSource): number;
 }
 
 /** Predicts with the language model. */
@@ -62,8 +68,8 @@ export class ModelPredictor implements Predictor {
     return top;
   }
 
-  sample(limits: SamplingLimits, seed: number | null, random: () => number): number {
-    return sampleToken(this.#logits, limits, seed === null ? random() : this.#state.seededUnit(seed));
+  sample(limits: SamplingLimits, { seed, random }: RandomSource): number {
+    return sampleToken(this.#logits, seed === null ? random() : this.#state.seededUnit(seed), limits);
   }
 }
 

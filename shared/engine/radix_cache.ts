@@ -35,7 +35,7 @@ export class RadixCache {
       node.lastUse = ++this.#clock;
       const child: Node | undefined = node.children.get(ids[matched] ?? -1);
       if (child === undefined) break;
-      const common = commonLength(child.ids, ids, matched);
+      const common = commonLength(child.ids, ids.subarray(matched));
       matched += common;
       child.lastUse = this.#clock;
       if (common < child.ids.length) break;
@@ -61,7 +61,7 @@ export class RadixCache {
         this.#tokens += rest.length;
         break;
       }
-      const common = commonLength(child.ids, ids, at);
+      const common = commonLength(child.ids, ids.subarray(at));
       at += common;
       node = common < child.ids.length ? split(child, common) : child;
       node.lastUse = this.#clock;
@@ -116,9 +116,9 @@ function split(node: Node, length: number): Node {
   return upper;
 }
 
-function commonLength(own: Uint32Array, ids: Uint32Array, at: number): number {
-  const limit = Math.min(own.length, ids.length - at);
+function commonLength(own: Uint32Array, ids: Uint32Array): number {
+  const limit = Math.min(own.length, ids.length);
   let common = 0;
-  while (common < limit && own[common] === ids[at + common]) common++;
+  while (common < limit && own[common] === ids[common]) common++;
   return common;
 }

@@ -52,7 +52,7 @@ export function frameBody(request: EngineRequest, span: FrameSpan, nowMs: number
     ...(item.returnPromptTokenIds ? { prompt_token_ids: [...prompt] } : {}),
     meta_info: meta,
   };
-  distort(request, body, meta, span.from);
+  distort(request, { body, meta, from: span.from });
   return body;
 }
 
@@ -99,11 +99,11 @@ function logprobFields(request: EngineRequest, span: FrameSpan): Body {
 }
 
 /** Applies the faults that falsify an answer; `from` is the output position of the first id in it. */
-function distort(request: EngineRequest, body: Body, meta: Body, from: number): void {
+function distort(request: EngineRequest, { body, meta, from }: { body: Body; meta: Body; from: number }): void {
   const { faults, generation } = request;
   if (faults.all.length === 0) return;
   const ids = generation.outputIds.slice(from, from + listOf(body.output_ids).length);
-  const entries = copyEntries(generation.outputRows, from, ids.length);
+  const entries = copyEntries(generation.outputRows, { from, count: ids.length });
   const wrongId = faults.get("output_id");
   if (wrongId !== null && ids[wrongId.at - from] !== undefined) {
     ids[wrongId.at - from] = wrongId.id;
@@ -124,16 +124,17 @@ function distort(request: EngineRequest, body: Body, meta: Body, from: number): 
     else meta.output_token_logprobs = entries;
   }
   const input = faults.get("input_logprobs")?.problem;
-  if (input !== undefined && meta.input_token_logprobs !== undefined) distortInput(input, generation.inputRows, meta);
+  if (input !== undefined && meta.input_token_logprobs !== undefined) {
+    distortInput(input, { rows: generation.inputRows, meta });
+  }
   for (const name of faults.get("meta")?.drop ?? []) delete meta[name];
 }
 
 function distortInput(
   problem: "missing" | "short" | "shifted" | "null" | "wrong_id",
-  rows: LogprobRows,
-  meta: Body,
+  { rows, meta }: { rows: LogprobRows; meta: Body },
 ): void {
-  const entries = copyEntries(rows, 0, rows.tokens.length);
+  const entries = copyEntries(rows, { from: 0, count: rows.tokens.length });
   const last = entries.at(-1);
   if (problem === "short") entries.pop();
   if (problem === "shifted") entries.shift();
@@ -143,7 +144,7 @@ function distortInput(
   else meta.input_token_logprobs = entries;
 }
 
-function copyEntries(rows: LogprobRows, from: number, count: number): LogprobEntry[] {
+function copyEntries(rows: LogprobRows, { from, count }: { from: number; count: number }): LogprobEntry[] {
   return rows.tokens.slice(from, from + count).map(([logprob, id, text]) => [logprob, id, text]);
 }
 

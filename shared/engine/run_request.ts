@@ -26,8 +26,10 @@ export async function runRequest(request: EngineRequest, scheduler: Scheduler): 
     let slot = true;
     try {
       await prefill(request, scheduler);
-      const finish = await decode(request, scheduler, (held) => {
-        slot = held;
+      const finish = await decode(request, scheduler, {
+        hold(held) {
+          slot = held;
+        },
       });
       scheduler.cache.insert(generation.input.item.cacheKey, computedIds(request));
       return finish === null ? IN_QUEUE : { finish, inQueue: false };
@@ -64,7 +66,7 @@ async function prefill(request: EngineRequest, scheduler: Scheduler): Promise<vo
 async function decode(
   request: EngineRequest,
   scheduler: Scheduler,
-  hold: (slot: boolean) => void,
+  { hold }: { hold: (slot: boolean) => void },
 ): Promise<FinishReason | null> {
   const { generation, faults } = request;
   const { maxNewTokens } = generation.input;
@@ -72,7 +74,7 @@ async function decode(
   const firstTokenMs = delay?.firstTokenMs ?? scheduler.options.firstTokenDelayMs;
   const tokenMs = delay?.tokenMs ?? scheduler.options.tokenDelayMs;
   for (let count = 0;; count++) {
-    const early = await holdUp(request, scheduler, count === 0 ? firstTokenMs : tokenMs);
+    const early = await holdUp(request, scheduler, { ms: count === 0 ? firstTokenMs : tokenMs });
     if (early !== null) return early;
     if (count > 0 && count % DECODE_STRIDE === 0) await breathe();
     const frozen = scheduler.freeze(request);
@@ -98,7 +100,11 @@ async function decode(
 }
 
 /** Delays and the faults that act between two ids; an early end, or null. */
-async function holdUp(request: EngineRequest, scheduler: Scheduler, ms: number): Promise<FinishReason | null> {
+async function holdUp(
+  request: EngineRequest,
+  scheduler: Scheduler,
+  { ms }: { ms: number },
+): Promise<FinishReason | null> {
   const { faults, generation, signal } = request;
   const count = generation.outputIds.length;
   if (faults.all.length > 0) {

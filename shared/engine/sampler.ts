@@ -15,7 +15,7 @@ export interface SamplingLimits {
  * `topP`, and which are at least `minP` times as likely as the likeliest: all three measured on the whole distribution.
  * Equally likely ids rank by id.
  */
-export function sampleToken(logits: NextTokenLogits, limits: SamplingLimits, uniform: number): number {
+export function sampleToken(logits: NextTokenLogits, uniform: number, limits: SamplingLimits): number {
   const runs = logits.runs();
   const masses = keptMasses(logits, runs, limits);
   let total = 0;

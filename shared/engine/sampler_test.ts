@@ -38,7 +38,7 @@ Deno.test("sampleToken draws ids as often as they are likely", () => {
     const logits = example(temperature);
     const counts = new Array<number>(logits.vocabSize).fill(0);
     for (let draw = 0; draw < draws; draw++) {
-      counts[sampleToken(logits, ALL, unit53(mix(draw, 1), mix(draw, 2)))]!++;
+      counts[sampleToken(logits, unit53(mix(draw, 1), mix(draw, 2)), ALL)]!++;
     }
     for (const [id, count] of counts.entries()) {
       const expected = draws * Math.exp(logits.logprob(id));
@@ -56,8 +56,8 @@ Deno.test("sampleToken keeps exactly what top-k, top-p and min-p keep", () => {
   const logits = example(1);
   fc.assert(fc.property(limits, (limit) => {
     const drawn = new Set<number>();
-    for (let step = 0; step < 2000; step++) drawn.add(sampleToken(logits, limit, step / 2000));
-    drawn.add(sampleToken(logits, limit, 1 - 2 ** -53));
+    for (let step = 0; step < 2000; step++) drawn.add(sampleToken(logits, step / 2000, limit));
+    drawn.add(sampleToken(logits, 1 - 2 ** -53, limit));
     const expected = kept(logits, limit);
     for (const id of drawn) assert.ok(expected.has(id), `${id} was drawn and is not kept`);
     // A kept id of a mass above the grid's step must have been met.
@@ -68,8 +68,8 @@ Deno.test("sampleToken keeps exactly what top-k, top-p and min-p keep", () => {
 
 Deno.test("sampleToken with top-k 1 takes the likeliest, the lower id among equals", () => {
   const logits = example(1);
-  assert.equal(sampleToken(logits, { topP: 1, topK: 1, minP: 0 }, 0.999), 7);
+  assert.equal(sampleToken(logits, 0.999, { topP: 1, topK: 1, minP: 0 }), 7);
   logits.set(7, 1);
   logits.normalize(1);
-  assert.equal(sampleToken(logits, { topP: 1, topK: 1, minP: 0 }, 0.999), 7);
+  assert.equal(sampleToken(logits, 0.999, { topP: 1, topK: 1, minP: 0 }), 7);
 });

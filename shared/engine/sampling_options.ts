@@ -44,37 +44,43 @@ export function samplingOptions(raw: Readonly<Record<string, unknown>>, vocabSiz
   for (const name of Object.keys(raw)) {
     if (!NAMES.has(name)) throw new EngineRefusal("type", `unexpected keyword argument '${name}'`);
   }
-  const stop = texts(raw, "stop");
-  const stopRegex = texts(raw, "stop_regex").map((source) => ({ source, expression: expression(source) }));
+  const params = new RawParams(raw);
   const grammars = GRAMMARS.flatMap((kind) => {
-    const grammar = text(raw, kind);
-    return grammar ? [{ kind, text: grammar }] : [];
+    const text = params.text(kind);
+    return text ? [{ kind, text }] : [];
   });
-  const stopTokenIds = new Set(numbers(raw, "stop_token_ids"));
-  const logitBias = biases(raw);
-  for (const name of ["max_new_tokens", "min_new_tokens", "top_k", "sampling_seed", "stream_interval"]) {
-    integer(raw, name);
-  }
+  const greedy = isGreedy(params.number("temperature", 1));
+  const topK = greedy ? 1 : params.integer("top_k") ?? -1;
+  const options: SamplingOptions = {
+    maxNewTokens: raw.max_new_tokens === undefined ? 128 : params.integer("max_new_tokens"),
+    minNewTokens: params.integer("min_new_tokens") ?? 0,
+    temperature: greedy ? 1 : params.number("temperature", 1),
+    topP: params.number("top_p", 1),
+    topK: topK === -1 ? Infinity : topK,
+    minP: params.number("min_p", 0),
+    frequencyPenalty: params.number("frequency_penalty", 0),
+    presencePenalty: params.number("presence_penalty", 0),
+    repetitionPenalty: params.number("repetition_penalty", 1),
+    stop: params.texts("stop"),
+    stopTokenIds: new Set(params.integers("stop_token_ids")),
+    stopRegex: params.texts("stop_regex").map((source) => ({ source, expression: expression(source) })),
+    ignoreEos: params.flag("ignore_eos", false),
+    skipSpecialTokens: params.flag("skip_special_tokens", true),
+    noStopTrim: params.flag("no_stop_trim", false),
+    logitBias: params.biases(),
+    samplingSeed: params.integer("sampling_seed"),
+    streamInterval: params.integer("stream_interval"),
+    grammar: grammars[0] ?? null,
+  };
+  verify(options, vocabSize);
+  check(grammars.length <= 1, "Only one of json_schema, regex, ebnf, or structural_tag can be set.");
+  return options;
+}
 
-  let temperature = number(raw, "temperature", 1);
-  let topK = number(raw, "top_k", -1);
-  if (temperature >= 0 && temperature < GREEDY_BELOW) {
-    temperature = 1;
-    topK = 1;
-  }
-  if (topK === -1) topK = Infinity;
-  const topP = number(raw, "top_p", 1);
-  const minP = number(raw, "min_p", 0);
-  const frequencyPenalty = number(raw, "frequency_penalty", 0);
-  const presencePenalty = number(raw, "presence_penalty", 0);
-  const repetitionPenalty = number(raw, "repetition_penalty", 1);
-  const minNewTokens = number(raw, "min_new_tokens", 0);
-  const maxNewTokens = raw.max_new_tokens === undefined
-    ? 128
-    : raw.max_new_tokens === null
-    ? null
-    : number(raw, "max_new_tokens", 128);
-
+/** The checks of values, in SGLang's order. */
+function verify(options: SamplingOptions, vocabSize: number): void {
+  const { temperature, topP, topK, minP, frequencyPenalty, presencePenalty, repetitionPenalty } = options;
+  const { minNewTokens, maxNewTokens, logitBias } = options;
   check(
     Number.isFinite(temperature) && temperature >= 0,
     `temperature must be a non-negative finite number, got ${temperature}.`,
@@ -82,11 +88,8 @@ export function samplingOptions(raw: Readonly<Record<string, unknown>>, vocabSiz
   check(topP > 0 && topP <= 1, `top_p must be in (0, 1], got ${topP}.`);
   check(minP >= 0 && minP <= 1, `min_p must be in [0, 1], got ${minP}.`);
   check(topK >= 1, `top_k must be -1 (disable) or at least 1, got ${topK}.`);
-  check(
-    frequencyPenalty >= -2 && frequencyPenalty <= 2,
-    `frequency_penalty must be in [-2, 2], got ${frequencyPenalty}.`,
-  );
-  check(presencePenalty >= -2 && presencePenalty <= 2, `presence_penalty must be in [-2, 2], got ${presencePenalty}.`);
+  check(Math.abs(frequencyPenalty) <= 2, `frequency_penalty must be in [-2, 2], got ${frequencyPenalty}.`);
+  check(Math.abs(presencePenalty) <= 2, `presence_penalty must be in [-2, 2], got ${presencePenalty}.`);
   check(
     repetitionPenalty > 0 && repetitionPenalty <= 2,
     `repetition_penalty must be in (0, 2] (1.0 = no penalty), got ${repetitionPenalty}.`,
@@ -102,102 +105,86 @@ export function samplingOptions(raw: Readonly<Record<string, unknown>>, vocabSiz
   for (const id of logitBias.keys()) {
     check(id >= 0 && id < vocabSize, `logit_bias must has keys in [0, ${vocabSize - 1}], got ${id}.`);
   }
-  check(grammars.length <= 1, "Only one of json_schema, regex, ebnf, or structural_tag can be set.");
-  return {
-    maxNewTokens,
-    minNewTokens,
-    temperature,
-    topP,
-    topK,
-    minP,
-    frequencyPenalty,
-    presencePenalty,
-    repetitionPenalty,
-    stop,
-    stopTokenIds,
-    stopRegex,
-    ignoreEos: flag(raw, "ignore_eos", false),
-    skipSpecialTokens: flag(raw, "skip_special_tokens", true),
-    noStopTrim: flag(raw, "no_stop_trim", false),
-    logitBias,
-    samplingSeed: raw.sampling_seed === undefined || raw.sampling_seed === null
-      ? null
-      : number(raw, "sampling_seed", 0),
-    streamInterval: raw.stream_interval === undefined || raw.stream_interval === null
-      ? null
-      : Math.max(1, number(raw, "stream_interval", 1)),
-    grammar: grammars[0] ?? null,
-  };
+}
+
+function isGreedy(temperature: number): boolean {
+  return temperature >= 0 && temperature < GREEDY_BELOW;
 }
 
 function check(holds: boolean, message: string): void {
   if (!holds) throw new EngineRefusal("value", message);
 }
 
+/** Reads parameters by type; null is absent, and what Python would choke on is a refusal of kind `type`. */
+class RawParams {
+  readonly #raw: Readonly<Record<string, unknown>>;
+
+  constructor(raw: Readonly<Record<string, unknown>>) {
+    this.#raw = raw;
+  }
+
+  /** A bool is the number 0 or 1, as in Python. */
+  number(name: string, fallback: number): number {
+    const value = this.#raw[name] ?? fallback;
+    if (typeof value === "boolean") return Number(value);
+    if (typeof value !== "number") throw wrongType(name);
+    return value;
+  }
+
+  integer(name: string): number | null {
+    if ((this.#raw[name] ?? null) === null) return null;
+    const value = this.number(name, 0);
+    if (!Number.isInteger(value)) throw wrongType(name);
+    return value;
+  }
+
+  flag(name: string, fallback: boolean): boolean {
+    return Boolean(this.#raw[name] ?? fallback);
+  }
+
+  text(name: string): string | null {
+    const value = this.#raw[name] ?? null;
+    if (value !== null && typeof value !== "string") throw wrongType(name);
+    return value;
+  }
+
+  texts(name: string): string[] {
+    return this.#list(name).map((entry) => {
+      if (typeof entry !== "string") throw wrongType(name);
+      return entry;
+    });
+  }
+
+  /** Nulls in the list are left out. */
+  integers(name: string): number[] {
+    return this.#list(name).filter((entry) => entry !== null).map((entry) => {
+      if (typeof entry !== "number" || !Number.isInteger(entry)) throw wrongType(name);
+      return entry;
+    });
+  }
+
+  biases(): Map<number, number> {
+    const value = this.#raw.logit_bias ?? {};
+    if (typeof value !== "object" || Array.isArray(value)) throw wrongType("logit_bias");
+    return new Map(
+      Object.entries(value).map(([key, bias]: [string, unknown]) => {
+        if (!/^-?\d+$/.test(key)) throw new EngineRefusal("value", `invalid literal for int() with base 10: '${key}'`);
+        if (typeof bias !== "number") throw wrongType("logit_bias");
+        return [Number(key), bias];
+      }),
+    );
+  }
+
+  #list(name: string): unknown[] {
+    const value = this.#raw[name] ?? [];
+    if (Array.isArray(value)) return value;
+    if (typeof value !== "string" || name === "stop_token_ids") throw wrongType(name);
+    return [value];
+  }
+}
+
 function wrongType(name: string): EngineRefusal {
   return new EngineRefusal("type", `sampling_params.${name} has the wrong type`);
-}
-
-/** Python's truth counts: a bool is the number 0 or 1. Null means the default. */
-function number(raw: Readonly<Record<string, unknown>>, name: string, fallback: number): number {
-  const value = raw[name];
-  if (value === undefined || value === null) return fallback;
-  if (typeof value === "boolean") return Number(value);
-  if (typeof value !== "number") throw wrongType(name);
-  return value;
-}
-
-function integer(raw: Readonly<Record<string, unknown>>, name: string): void {
-  const value = raw[name];
-  if (typeof value === "number" && !Number.isInteger(value)) throw wrongType(name);
-}
-
-function flag(raw: Readonly<Record<string, unknown>>, name: string, fallback: boolean): boolean {
-  const value = raw[name];
-  return value === undefined || value === null ? fallback : Boolean(value);
-}
-
-function text(raw: Readonly<Record<string, unknown>>, name: string): string | null {
-  const value = raw[name];
-  if (value === undefined || value === null) return null;
-  if (typeof value !== "string") throw wrongType(name);
-  return value;
-}
-
-function texts(raw: Readonly<Record<string, unknown>>, name: string): string[] {
-  const value = raw[name];
-  if (value === undefined || value === null) return [];
-  if (typeof value === "string") return [value];
-  if (!Array.isArray(value)) throw wrongType(name);
-  return value.map((entry: unknown) => {
-    if (typeof entry !== "string") throw wrongType(name);
-    return entry;
-  });
-}
-
-function numbers(raw: Readonly<Record<string, unknown>>, name: string): number[] {
-  const value = raw[name];
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw wrongType(name);
-  return value.filter((entry: unknown) => entry !== null).map((entry: unknown) => {
-    if (typeof entry !== "number" || !Number.isInteger(entry)) throw wrongType(name);
-    return entry;
-  });
-}
-
-function biases(raw: Readonly<Record<string, unknown>>): Map<number, number> {
-  const value = raw.logit_bias;
-  const found = new Map<number, number>();
-  if (value === undefined || value === null) return found;
-  if (typeof value !== "object" || Array.isArray(value)) throw wrongType("logit_bias");
-  for (const [key, bias] of Object.entries(value)) {
-    if (!/^-?\d+$/.test(key)) {
-      throw new EngineRefusal("value", `invalid literal for int() with base 10: '${key}'`);
-    }
-    if (typeof bias !== "number") throw wrongType("logit_bias");
-    found.set(Number(key), bias);
-  }
-  return found;
 }
 
 function expression(source: string): RegExp {

@@ -108,10 +108,10 @@ export class CompiledScript {
   }
 
   /** The reply of a rule as ids. */
-  reply(index: number, context: () => ScriptContext, turn: number): ScriptedReply {
+  reply(index: number, context: ScriptContext): ScriptedReply {
     const { rule, sharpness } = this.#rules[index]!;
-    const completion = rule.completions[turn]!;
-    const text = typeof completion === "string" ? completion : completion(context());
+    const completion = rule.completions[context.turn]!;
+    const text = typeof completion === "string" ? completion : completion(context);
     let ids = this.#encoded.get(text);
     if (ids === undefined) {
       const body = this.#tokenizer.encode(text, { addSpecialTokens: false });
@@ -154,13 +154,17 @@ export class ScriptReader {
     }
     if (speaker < 0) return null;
     const trigger = this.#triggers[speaker]!;
-    const turn = segment.index - trigger.index;
-    const context = (): ScriptContext => ({
-      newest: this.#script.text(segment.ids),
-      trigger: this.#script.text(trigger.ids),
-      turn,
+    const script = this.#script;
+    // Texts are decoded only for a completion that looks at them.
+    return script.reply(speaker, {
+      turn: segment.index - trigger.index,
+      get newest() {
+        return script.text(segment.ids);
+      },
+      get trigger() {
+        return script.text(trigger.ids);
+      },
     });
-    return this.#script.reply(speaker, context, turn);
   }
 }
 

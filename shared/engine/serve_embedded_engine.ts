@@ -25,7 +25,7 @@ export function serveEmbeddedEngine(
   options: { hostname?: string; port?: number } = {},
 ): ServedEngine {
   const hostname = options.hostname ?? "127.0.0.1";
-  let current: Listener | null = open(engine, hostname, options.port ?? 0);
+  let current: Listener | null = open(engine, { hostname, port: options.port ?? 0 });
   const { port } = current.server.addr;
 
   async function refuse(): Promise<void> {
@@ -42,7 +42,7 @@ export function serveEmbeddedEngine(
     url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`,
     refuse,
     listen() {
-      if (!engine.death.aborted) current ??= open(engine, hostname, port);
+      if (!engine.death.aborted) current ??= open(engine, { hostname, port });
     },
     async close() {
       engine.death.removeEventListener("abort", onDeath);
@@ -51,7 +51,7 @@ export function serveEmbeddedEngine(
   };
 }
 
-function open(engine: EmbeddedEngine, hostname: string, port: number): Listener {
+function open(engine: EmbeddedEngine, { hostname, port }: { hostname: string; port: number }): Listener {
   const stop = new AbortController();
   const server = Deno.serve(
     { hostname, port, signal: stop.signal, onListen() {}, onError: () => new Response(null, { status: 500 }) },
