@@ -56,11 +56,12 @@ function check(found: Located, earlier: readonly Earlier[], request: MeantReques
     assert.ok(wanted.relation === "none" || wanted.relation === "fork", wanted.relation);
   } else {
     assert.equal(found.relation, wanted.relation);
-    const echo = found.echo === "exact" || found.echo === "representation" ? "same" : found.echo;
-    assert.deepEqual([echo, found.also], [wanted.echo, wanted.also]);
+    assert.deepEqual([plainGrade(found.echo), found.also], [wanted.echo, wanted.also]);
     if (options.plain) assert.equal(found.relatedTo, wanted.turns.at(-1));
     else assert.ok(wanted.turns.includes(found.relatedTo), `${found.relatedTo} is none of ${wanted.turns}`);
   }
+  assert.equal(plainGrade(found.follows?.echo ?? null), wanted.follows?.echo ?? null);
+  if (found.follows !== null) assert.ok(wanted.follows?.turns.includes(found.follows.turn));
   assert.equal(found.extend === null, wanted.extend === null);
   if (found.extend === null || wanted.extend === null) return;
   if (options.plain) assert.equal(found.extend.turn, wanted.extend.turns.at(-1));
@@ -71,6 +72,10 @@ function check(found: Located, earlier: readonly Earlier[], request: MeantReques
       0,
     );
   assert.equal(found.extend.append.length, after);
+}
+
+function plainGrade(echo: string | null): string | null {
+  return echo === "exact" || echo === "representation" ? "same" : echo;
 }
 
 function run(requests: readonly MeantRequest[], styles: readonly number[]): { forest: Forest; sent: Sent[] } {

@@ -14,6 +14,8 @@ export interface PlainPlace {
   readonly turns: readonly (number | null)[];
   readonly echo: string | null;
   readonly also: readonly string[];
+  /** The longest prompt of the same tools that is repeated, and its echo. */
+  readonly follows: { readonly turns: readonly number[]; readonly echo: string } | null;
   readonly extend: { readonly turns: readonly number[]; readonly after: number } | null;
 }
 
@@ -24,10 +26,17 @@ export function plainLocate(
   echo: "lenient" | "strict",
 ): PlainPlace {
   const places = placesOf(earlier, request);
-  const extend = places.map((place) => best(place.samples.filter((one) => one.request.tools === request.tools), place))
-    .find((found) => found !== null && found.grade !== null && (echo === "lenient" || found.grade.isSame));
+  const ofTools = places.flatMap((place) => {
+    const found = best(place.samples.filter((one) => one.request.tools === request.tools), place);
+    return found === null ? [] : [found];
+  });
+  const follows = ofTools[0];
+  const extend = ofTools.find(({ grade }) => grade !== null && (echo === "lenient" || grade.isSame));
   const own = {
-    extend: extend === undefined || extend === null ? null : { turns: extend.turns, after: extend.after },
+    follows: follows === undefined
+      ? null
+      : { turns: follows.turns, echo: follows.grade === null ? "missing" : follows.grade.found[0] ?? "same" },
+    extend: extend === undefined ? null : { turns: extend.turns, after: extend.after },
   };
   const repeated = earlier.filter((one) =>
     samePrefix(one.request, request, request.units.length) && one.request.units.length === request.units.length

@@ -34,10 +34,20 @@ export interface MeantRequest {
 
 /** What the scaffold does next, in numbers that are read as choices. */
 export interface Move {
-  readonly kind: "append" | "retry" | "edit" | "compact" | "rollback" | "side" | "tools" | "prefill";
+  readonly kind:
+    | "append"
+    | "retry"
+    | "edit"
+    | "compact"
+    | "rollback"
+    | "side"
+    | "tools"
+    | "retools"
+    | "prefill"
+    | "cut";
   readonly from: number;
   readonly at: number;
-  readonly echo: "same" | "args" | "text" | "calls" | "ids" | "changed" | "missing";
+  readonly echo: "same" | "args" | "text" | "calls" | "ids" | "changed" | "missing" | "joined";
   readonly fails: boolean;
   readonly text: number;
 }
@@ -46,24 +56,13 @@ export interface Move {
 export const moves: fc.Arbitrary<Move[]> = fc.array(
   fc.record({
     kind: fc.constantFrom<Move["kind"][]>(
-      ...[
-        "append",
-        "append",
-        "append",
-        "append",
-        "retry",
-        "edit",
-        "compact",
-        "rollback",
-        "side",
-        "tools",
-        "prefill",
-      ] as const,
+      ...["append", "append", "append", "append", "append", "append"] as const,
+      ...["retry", "edit", "compact", "rollback", "side", "tools", "retools", "prefill", "cut"] as const,
     ),
     from: fc.oneof(fc.constant(0), fc.nat(6)),
     at: fc.nat(20),
     echo: fc.constantFrom<Move["echo"][]>(
-      ...["same", "same", "same", "args", "text", "calls", "ids", "changed", "missing"] as const,
+      ...["same", "same", "same", "args", "text", "calls", "ids", "changed", "missing", "joined"] as const,
     ),
     fails: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
     text: fc.nat(2),
@@ -114,6 +113,10 @@ function next(base: MeantRequest, move: Move, k: number): Omit<MeantRequest, "re
       return { units: [{ kind: "system", text: `side ${move.text}` }, ...units.slice(1)], tools: "none" };
     case "tools":
       return { units: appended(base, move), tools: tools === "a" ? "b" : "a" };
+    case "retools":
+      return { units, tools: tools === "a" ? "b" : "a" };
+    case "cut":
+      return { units: answered(base, move.echo).units, tools };
     case "prefill":
       return {
         units: [...appended(base, move), { kind: "assistant", pieces: [{ text: `start ${move.text}`, calls: [] }] }],
@@ -124,23 +127,31 @@ function next(base: MeantRequest, move: Move, k: number): Omit<MeantRequest, "re
 
 /** The base's prompt, its reply as echoed, the results of its calls or a user's word. */
 function appended(base: MeantRequest, move: Move): MeantUnit[] {
-  const echo = base.reply === null || move.echo === "missing" ? null : echoOf(base.reply, move.echo);
-  const last = base.units.at(-1);
-  const before = last?.kind === "assistant" && echo !== null ? base.units.slice(0, -1) : base.units;
-  const open = last?.kind === "assistant" && echo !== null ? last.pieces : [];
-  const results = (echo?.calls ?? []).map((call, k): MeantUnit => (
-    { kind: "tool", place: place(open, k), id: call.id, text: `result ${move.text}` }
+  const { units, skip, calls } = answered(base, move.echo);
+  const results = calls.map((call, k): MeantUnit => (
+    { kind: "tool", place: skip + k, id: call.id, text: `result ${move.text}` }
   ));
-  return [
-    ...before,
-    ...(echo === null ? [] : [{ kind: "assistant", pieces: [...open, echo] } as const]),
-    ...results,
-    ...(results.length === 0 || move.text === 2 ? [{ kind: "user", text: `word ${move.text}` } as const] : []),
-  ];
+  const word = results.length === 0 || move.text === 2 ? [{ kind: "user", text: `word ${move.text}` } as const] : [];
+  return [...units, ...results, ...word];
 }
 
-function place(open: readonly MeantPiece[], k: number): number {
-  return open.reduce((sum, piece) => sum + piece.calls.length, 0) + k;
+/** The base's prompt and its reply as echoed; the reply continues an assistant turn that the prompt ends in. `skip` calls came before it. */
+function answered(
+  base: MeantRequest,
+  how: Move["echo"],
+): { readonly units: readonly MeantUnit[]; readonly skip: number; readonly calls: readonly MeantCall[] } {
+  if (base.reply === null || how === "missing") return { units: base.units, skip: 0, calls: [] };
+  const echo = echoOf(base.reply, how);
+  const last = base.units.at(-1);
+  const open = last?.kind === "assistant" ? last.pieces : [];
+  const pieces = how === "joined" ? [joined([...open, echo])] : [...open, echo];
+  const before = open.length === 0 ? base.units : base.units.slice(0, -1);
+  const skip = open.reduce((sum, piece) => sum + piece.calls.length, 0);
+  return { units: [...before, { kind: "assistant", pieces }], skip, calls: echo.calls };
+}
+
+function joined(pieces: readonly MeantPiece[]): MeantPiece {
+  return { text: pieces.map((piece) => piece.text).join(""), calls: pieces.flatMap((piece) => piece.calls) };
 }
 
 function echoOf(reply: MeantPiece, echo: Move["echo"]): MeantPiece {
