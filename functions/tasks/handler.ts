@@ -6,6 +6,7 @@ import { VerbatimError } from "../../shared/core/errors.ts";
 import { parseWith } from "../../shared/http/parse_with.ts";
 import { readBody } from "../../shared/http/read_body.ts";
 import { CreateTask, FinishTask, ListTasks, PutReward, ResultQuery } from "../../shared/schemas/tasks.ts";
+import { checkSamplingIds } from "../../shared/services/check_sampling_ids.ts";
 import { taskSettings } from "../../shared/services/task_settings.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { taskBody, taskSummary, turnBody } from "./task_body.ts";
@@ -35,6 +36,7 @@ async function create(context: Context, services: HandlerServices): Promise<Resp
   }
   const settings = taskSettings(request);
   const model = services.models.resolve(settings.model);
+  checkSamplingIds(settings.fixedSampling, model.renderer.tokenizer.vocabSize, "sampling.fixed.");
   if (settings.maxContextTokens !== null && settings.maxContextTokens > model.maxContextTokens) {
     throw new VerbatimError(
       "invalid_request",

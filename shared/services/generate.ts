@@ -6,6 +6,7 @@ import type { SamplingParams } from "../core/sampling.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { GenerationResult } from "../schemas/generate.ts";
+import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { tokensLeft } from "./context_length.ts";
 import type { Model } from "./model_catalog.ts";
 import { sample } from "./sample.ts";
@@ -38,8 +39,7 @@ export async function* generate(call: GenerateCall, ids: Ids, signal: AbortSigna
   const prompt = "conversation" in call.input
     ? await renderer.renderPrompt(call.input.conversation, { signal })
     : { ids: checkedIds(call.input.ids, vocabSize, "input_ids"), opensReasoning: false };
-  checkedIds(call.sampling.stop_token_ids ?? [], vocabSize, "sampling_params.stop_token_ids");
-  checkedIds(Object.keys(call.sampling.logit_bias ?? {}).map(Number), vocabSize, "sampling_params.logit_bias");
+  checkSamplingIds(call.sampling, vocabSize, "sampling_params.");
   const events = sample({
     model,
     rid: ids.uuid(),

@@ -14,6 +14,7 @@ import type { AgentCall, Following } from "./agent_call.ts";
 import { answerOfTurn, eventsOfAnswer } from "./answer_of_turn.ts";
 import type { CallLeases } from "./call_leases.ts";
 import type { CallsInFlight } from "./calls_in_flight.ts";
+import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { commitTurn } from "./commit_turn.ts";
 import { tokensLeft } from "./context_length.ts";
 import { type EffectiveSampling, effectiveSampling } from "./effective_sampling.ts";
@@ -182,6 +183,7 @@ export class TurnRecorder {
     const { ids, inFlight } = this.#options;
     const { agent, call, effective } = running;
     const { renderer, maxContextTokens } = agent.model;
+    checkSamplingIds(effective.sampling, renderer.tokenizer.vocabSize, "");
     if (task !== null) assertTurnLeft(task, Math.max(0, inFlight.count(task.uid) - 1));
     const located = view === null ? null : locate(view.forest, running.units, { echo: task!.settings.echo });
     const extend = located?.extend ?? null;
