@@ -1,5 +1,7 @@
 /** A gateway on a socket. */
 
+import { VerbatimError } from "../shared/core/errors.ts";
+import { errorBody, retryHeaders } from "../shared/http/error_response.ts";
 import { createGatewayApp } from "./create_gateway_app.ts";
 import type { HandlerServices } from "./handler_services.ts";
 
@@ -7,7 +9,7 @@ import type { HandlerServices } from "./handler_services.ts";
 export interface ServedGateway {
   /** `http://host:port`, without a slash at the end. */
   readonly url: string;
-  /** Takes no new connections and waits for the answers under way, but for `graceMs` at most. */
+  /** Refuses new requests and waits for the answers under way, but for `graceMs` at most; then breaks connections. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -15,18 +17,44 @@ export interface ServedGateway {
 export function serveGateway(services: HandlerServices, options: { hostname: string; port: number }): ServedGateway {
   const app = createGatewayApp(services);
   const stop = new AbortController();
+  const idle = Promise.withResolvers<void>();
+  let active = 0;
+  let stopping = false;
+  function settle(): void {
+    active--;
+    if (stopping && active === 0) idle.resolve();
+  }
   const server = Deno.serve(
     { ...options, signal: stop.signal, onListen() {} },
-    (request, info) => app.fetch(request, info),
+    (request, info) => {
+      if (stopping) return refusal();
+      active++;
+      info.completed.then(settle, settle);
+      return app.fetch(request, info);
+    },
   );
   const host = options.hostname.includes(":") ? `[${options.hostname}]` : options.hostname;
   return {
     url: `http://${host}:${server.addr.port}`,
     async close(graceMs = 0) {
-      const timer = setTimeout(() => stop.abort(), graceMs);
-      await Promise.race([server.shutdown(), server.finished]);
-      clearTimeout(timer);
+      // The host's own graceful shutdown can't be cut short once it has begun, so the grace is kept here.
+      stopping = true;
+      if (active > 0 && graceMs > 0) {
+        const timer = setTimeout(idle.resolve, graceMs);
+        await idle.promise;
+        clearTimeout(timer);
+      }
+      stop.abort();
       await server.finished;
     },
   };
+}
+
+/** The answer of a server that stops: the same request may succeed elsewhere, or here a little later. */
+function refusal(): Response {
+  const error = new VerbatimError("not_ready", "The server is stopping", { retryAfterS: 1 });
+  return Response.json(errorBody(error), {
+    status: error.status,
+    headers: { ...retryHeaders(error), "x-should-retry": "true", connection: "close" },
+  });
 }
