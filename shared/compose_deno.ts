@@ -32,6 +32,7 @@ export interface Composition {
 export interface ComposeDenoParts {
   readonly tokenizer?: Tokenizer;
   readonly logger?: Logger;
+  readonly clock?: Clock;
 }
 
 /** Expired tasks of stores without expiry of their own, and removals that were cut short, are looked for this often. */
@@ -40,7 +41,7 @@ const STARTUP_CALL_MS = 10_000;
 
 /** Reads, connects and checks everything; what is missing or broken stops the start with the variable to set. */
 export async function composeDeno(environment: Environment, parts: ComposeDenoParts = {}): Promise<Composition> {
-  const clock = systemClock;
+  const clock = parts.clock ?? systemClock;
   const ids = createRandomIds(clock);
   const logger = parts.logger ?? createJsonLogger({
     level: environment.LOG_LEVEL,
