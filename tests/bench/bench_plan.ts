@@ -1,0 +1,63 @@
+/** How much is measured. */
+
+/** One place of the grid. */
+export interface OverheadCell {
+  /** Agents at work at once. */
+  readonly sessions: number;
+  /** Tokens of a prompt, on average over a task. */
+  readonly promptTokens: number;
+  /** Turns of one slice, all agents together. */
+  readonly turnsPerSlice: number;
+}
+
+/** The sizes of one run. */
+export interface BenchPlan {
+  readonly cells: readonly OverheadCell[];
+  /** Slices of each target in a cell. */
+  readonly rounds: number;
+  /** Measured turns of one task; then its agent takes up another one. */
+  readonly turnsPerTask: number;
+  /** Whole prompts that are encoded at once while the event loop is watched. */
+  readonly stall: { readonly prompts: number; readonly promptTokens: number };
+  /** Starts of the gateway. */
+  readonly coldStarts: number;
+  /** The whole run is given up after this long. */
+  readonly deadlineMs: number;
+}
+
+const K = 1024;
+
+/** The grid of the README. */
+export const FULL_PLAN: BenchPlan = {
+  cells: [
+    { sessions: 1, promptTokens: K, turnsPerSlice: 400 },
+    { sessions: 32, promptTokens: K, turnsPerSlice: 1024 },
+    { sessions: 256, promptTokens: K, turnsPerSlice: 1024 },
+    { sessions: 1, promptTokens: 8 * K, turnsPerSlice: 256 },
+    { sessions: 32, promptTokens: 8 * K, turnsPerSlice: 768 },
+    { sessions: 256, promptTokens: 8 * K, turnsPerSlice: 768 },
+    { sessions: 1, promptTokens: 32 * K, turnsPerSlice: 128 },
+    { sessions: 32, promptTokens: 32 * K, turnsPerSlice: 256 },
+    { sessions: 256, promptTokens: 32 * K, turnsPerSlice: 512 },
+    { sessions: 1, promptTokens: 128 * K, turnsPerSlice: 48 },
+    { sessions: 32, promptTokens: 128 * K, turnsPerSlice: 96 },
+  ],
+  rounds: 5,
+  turnsPerTask: 12,
+  stall: { prompts: 8, promptTokens: 128 * K },
+  coldStarts: 3,
+  deadlineMs: 290_000,
+};
+
+/** Enough to see that everything works, and roughly where it stands. */
+export const QUICK_PLAN: BenchPlan = {
+  cells: [
+    { sessions: 1, promptTokens: K, turnsPerSlice: 128 },
+    { sessions: 32, promptTokens: 8 * K, turnsPerSlice: 512 },
+  ],
+  rounds: 3,
+  turnsPerTask: 12,
+  stall: { prompts: 8, promptTokens: 32 * K },
+  coldStarts: 1,
+  deadlineMs: 120_000,
+};
