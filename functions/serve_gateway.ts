@@ -1,7 +1,7 @@
 /** A gateway on a socket. */
 
 import { VerbatimError } from "../shared/core/errors.ts";
-import { errorBody, retryHeaders } from "../shared/http/error_response.ts";
+import { errorBody, retryHeaders, toVerbatimError } from "../shared/http/error_response.ts";
 import { createGatewayApp } from "./create_gateway_app.ts";
 import type { HandlerServices } from "./handler_services.ts";
 
@@ -25,9 +25,18 @@ export function serveGateway(services: HandlerServices, options: { hostname: str
     if (stopping && active === 0) idle.resolve();
   }
   const server = Deno.serve(
-    { ...options, signal: stop.signal, onListen() {} },
+    {
+      ...options,
+      signal: stop.signal,
+      onListen() {},
+      onError(thrown) {
+        // A stream that broke off on purpose comes here too; why it did is in the log already.
+        services.logger.debug("An answer broke off", { cause: String(thrown) });
+        return failure(toVerbatimError(thrown));
+      },
+    },
     (request, info) => {
-      if (stopping) return refusal();
+      if (stopping) return failure(stoppingError());
       active++;
       info.completed.then(settle, settle);
       return app.fetch(request, info);
@@ -50,11 +59,15 @@ export function serveGateway(services: HandlerServices, options: { hostname: str
   };
 }
 
-/** The answer of a server that stops: the same request may succeed elsewhere, or here a little later. */
-function refusal(): Response {
-  const error = new VerbatimError("not_ready", "The server is stopping", { retryAfterS: 1 });
+/** The same request may succeed elsewhere, or here a little later. */
+function stoppingError(): VerbatimError {
+  return new VerbatimError("not_ready", "The server is stopping", { retryAfterS: 1 });
+}
+
+/** The answer to a request that reached no handler, or whose handler did not hold. */
+function failure(error: VerbatimError): Response {
   return Response.json(errorBody(error), {
     status: error.status,
-    headers: { ...retryHeaders(error), "x-should-retry": "true", connection: "close" },
+    headers: { ...retryHeaders(error), "x-should-retry": String(error.retryable), connection: "close" },
   });
 }
