@@ -3,12 +3,13 @@
  * it answers each in order, and knows nothing of who asks.
  */
 
+import type { EncodeOptions } from "../ports/tokenizer.ts";
 import { createEncoder, type Encoder, type EncoderSource } from "./hf_encoder.ts";
 
 /** What the worker is sent. */
 export type EncodeMessage =
   | { readonly type: "start"; readonly source: EncoderSource }
-  | { readonly type: "encode"; readonly text: string; readonly addSpecialTokens: boolean };
+  | { readonly type: "encode"; readonly text: string; readonly options: EncodeOptions };
 
 /** What it answers to an `encode`. */
 export type EncodeReply =
@@ -31,7 +32,7 @@ self.onmessage = ({ data: message }) => {
   }
   try {
     if (encoder === null) throw new Error("a text came before the encoder's data");
-    const ids = encoder.encode(message.text, message.addSpecialTokens);
+    const ids = encoder.encode(message.text, message.options);
     self.postMessage({ type: "ids", ids }, [ids.buffer]);
   } catch (error) {
     self.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) }, []);

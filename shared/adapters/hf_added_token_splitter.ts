@@ -26,14 +26,18 @@ export class AddedTokenSplitter {
     }
   }
 
-  /** The text in pieces; white space that a token takes to itself (`lstrip`, `rstrip`) is gone from its neighbours. */
-  split(text: string): Section[] {
+  /**
+   * The text in pieces; white space that a token takes to itself (`lstrip`, `rstrip`) is gone from its neighbours. Special
+   * tokens that touch a plain span are not looked for.
+   */
+  split(text: string, plainSpans: readonly number[] = []): Section[] {
+    const isPlain = overlapTest(plainSpans);
     const sections: Section[] = [];
     let start = 0;
     let trimStart = false;
     let index = 0;
     while (index < text.length) {
-      const token = this.#tokenAt(text, index);
+      const token = this.#tokenAt(text, index, isPlain);
       if (token === null) {
         index++;
         continue;
@@ -52,13 +56,22 @@ export class AddedTokenSplitter {
     return sections;
   }
 
-  #tokenAt(text: string, index: number): HfAddedToken | null {
+  #tokenAt(text: string, index: number, isPlain: (start: number, end: number) => boolean): HfAddedToken | null {
     let node = this.#root.next.get(text.charCodeAt(index));
     let found: HfAddedToken | null = null;
     for (let at = index + 1; node !== undefined; at++) {
-      if (node.token !== null) found = node.token;
+      if (node.token !== null && !(node.token.special && isPlain(index, at))) found = node.token;
       node = at < text.length ? node.next.get(text.charCodeAt(at)) : undefined;
     }
     return found;
   }
+}
+
+/** Whether a stretch touches one of the spans; asked with ascending starts. */
+function overlapTest(spans: readonly number[]): (start: number, end: number) => boolean {
+  let next = 0;
+  return (start, end) => {
+    while (next < spans.length && (spans[next + 1] ?? 0) <= start) next += 2;
+    return next < spans.length && (spans[next] ?? 0) < end;
+  };
 }

@@ -5,6 +5,7 @@
 
 import { DigitsPreTokenizer, type PreTokenizer, SplitPreTokenizer } from "@huggingface/tokenizers";
 import { VerbatimError } from "../core/errors.ts";
+import type { EncodeOptions } from "../ports/tokenizer.ts";
 import { AddedTokenSplitter } from "./hf_added_token_splitter.ts";
 import { type BpeData, hashBytes } from "./hf_bpe_data.ts";
 import { BpeMerger } from "./hf_bpe_merge.ts";
@@ -43,12 +44,27 @@ export class BpeEncoder {
     this.#merger = new BpeMerger(data);
   }
 
-  encode(text: string, addSpecialTokens: boolean): Uint32Array<ArrayBuffer> {
+  encode(text: string, options: EncodeOptions): Uint32Array<ArrayBuffer> {
+    const { addSpecialTokens = false, plainSpans = [] } = options;
+    if (plainSpans.length > 0) this.#mustKnowPlaces();
     this.#size = 0;
     if (addSpecialTokens) { for (const id of this.#data.before) this.#push(id); }
-    for (const section of this.#plainTokens.split(text)) this.#encodeSection(section);
+    for (const section of this.#plainTokens.split(text, plainSpans)) this.#encodeSection(section);
     if (addSpecialTokens) { for (const id of this.#data.after) this.#push(id); }
     return this.#ids.slice(0, this.#size);
+  }
+
+  /** Normalisation moves text, so that spans can't tell which of its special tokens are plain. */
+  #mustKnowPlaces(): void {
+    if (this.#normalizedTokens === null) return;
+    const token = this.#data.addedTokens.find((token) => token.special && token.normalized);
+    if (token === undefined) return;
+    throw new VerbatimError(
+      "unsupported",
+      `The special token ${
+        JSON.stringify(token.content)
+      } is found in normalised text, so it can't be told from plain text.`,
+    );
   }
 
   #encodeSection(section: string | HfAddedToken): void {

@@ -9,9 +9,10 @@ import { VerbatimError } from "../core/errors.ts";
 import type { IncrementalDecoder } from "../ports/tokenizer.ts";
 import { type BpeData, bpeData } from "./hf_bpe_data.ts";
 import { ByteLevelDecoder, type TokenBytes, tokenBytes } from "./hf_byte_level.ts";
-import { createEncoder, type Encoder, type EncoderSource, libraryEncoder } from "./hf_encoder.ts";
+import { createEncoder, type Encoder, type EncoderSource, type LibrarySource } from "./hf_encoder.ts";
 import { type HfDescription, isObject } from "./hf_files.ts";
 import { hfFingerprint } from "./hf_fingerprint.ts";
+import { LibraryEncoder } from "./hf_library_encoder.ts";
 import { windowDecoder } from "./hf_window_decoder.ts";
 
 export interface Decoding {
@@ -54,13 +55,14 @@ function bpeCodec({ specialIds }: HfDescription, tokens: TokenBytes, data: BpeDa
 }
 
 function libraryCodec(description: HfDescription, tokens: TokenBytes | null): Codec {
-  const { tokenizerJson, tokenizerConfig, specialIds } = description;
+  const { tokenizerJson, tokenizerConfig, specialIds, addedTokens } = description;
+  const source: LibrarySource = { type: "library", tokenizerJson, tokenizerConfig, addedTokens };
   const library = new LibraryTokenizer(tokenizerJson, tokenizerConfig);
   let fingerprint: string | null = null;
   return {
-    encoder: libraryEncoder(library),
+    encoder: new LibraryEncoder(source, library),
     decoding: tokens === null ? libraryDecoding(library, specialIds) : byteLevelDecoding(tokens, specialIds),
-    source: { type: "library", tokenizerJson, tokenizerConfig },
+    source,
     fingerprint: () => fingerprint ??= hfFingerprint(description),
     longText: LONG_TEXT.library,
   };

@@ -4,6 +4,7 @@
  */
 
 import { VerbatimError } from "../core/errors.ts";
+import type { EncodeOptions } from "../ports/tokenizer.ts";
 import type { EncodeMessage, EncodeReply } from "./encode_worker.ts";
 import type { EncoderSource } from "./hf_encoder.ts";
 
@@ -18,7 +19,7 @@ export interface EncodeWorker {
 
 interface Job {
   readonly text: string;
-  readonly addSpecialTokens: boolean;
+  readonly options: EncodeOptions;
   readonly resolve: (ids: Uint32Array) => void;
   readonly reject: (reason: unknown) => void;
   /** Stops listening to the caller's signal. */
@@ -49,8 +50,7 @@ export class EncodeQueue {
   }
 
   /** Rejects with the signal's reason as soon as it aborts; a text that has not begun by then is never encoded. */
-  encode(text: string, options: { addSpecialTokens: boolean; signal?: AbortSignal | undefined }): Promise<Uint32Array> {
-    const { signal } = options;
+  encode(text: string, options: EncodeOptions, signal?: AbortSignal): Promise<Uint32Array> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       if (this.#closed) throw closedError();
@@ -60,7 +60,7 @@ export class EncodeQueue {
         job.reject(signal?.reason);
       };
       const settle = () => signal?.removeEventListener("abort", onAbort);
-      const job: Job = { text, addSpecialTokens: options.addSpecialTokens, resolve, reject, settle };
+      const job: Job = { text, options, resolve, reject, settle };
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#waiting.push(job);
       this.#next();
@@ -83,7 +83,7 @@ export class EncodeQueue {
     this.#running = job;
     try {
       this.#worker ??= this.#startWorker();
-      this.#worker.postMessage({ type: "encode", text: job.text, addSpecialTokens: job.addSpecialTokens });
+      this.#worker.postMessage({ type: "encode", text: job.text, options: job.options });
     } catch (error) {
       this.#crashed(error);
     }

@@ -35,7 +35,7 @@ class FakeWorker implements EncodeWorker {
   }
 }
 
-const SOURCE: EncoderSource = { type: "library", tokenizerJson: {}, tokenizerConfig: {} };
+const SOURCE: EncoderSource = { type: "library", tokenizerJson: {}, tokenizerConfig: {}, addedTokens: [] };
 
 function fakeQueue() {
   const workers: FakeWorker[] = [];
@@ -55,7 +55,7 @@ function ids(...values: number[]): EncodeReply {
 Deno.test("EncodeQueue starts its worker with the first text and sends one text at a time", async () => {
   const { queue, workers, worker } = fakeQueue();
   assert.equal(workers.length, 0);
-  const first = queue.encode("first", { addSpecialTokens: false });
+  const first = queue.encode("first", {});
   const second = queue.encode("second", { addSpecialTokens: true });
   assert.deepEqual(worker(0).messages[0], { type: "start", source: SOURCE });
   assert.deepEqual(worker(0).texts(), ["first"]);
@@ -73,9 +73,9 @@ Deno.test("EncodeQueue never sends a text whose caller has gone, and drops an an
   const { queue, worker } = fakeQueue();
   const running = new AbortController();
   const waiting = new AbortController();
-  const first = queue.encode("first", { addSpecialTokens: false, signal: running.signal });
-  const second = queue.encode("second", { addSpecialTokens: false, signal: waiting.signal });
-  const third = queue.encode("third", { addSpecialTokens: false });
+  const first = queue.encode("first", {}, running.signal);
+  const second = queue.encode("second", {}, waiting.signal);
+  const third = queue.encode("third", {});
   waiting.abort(new Error("second gone"));
   await assert.rejects(second, { message: "second gone" });
   running.abort(new Error("first gone"));
@@ -84,15 +84,15 @@ Deno.test("EncodeQueue never sends a text whose caller has gone, and drops an an
   assert.deepEqual(worker(0).texts(), ["first", "third"]);
   worker(0).reply(ids(3));
   assert.deepEqual([...await third], [3]);
-  const gone = queue.encode("fourth", { addSpecialTokens: false, signal: AbortSignal.abort(new Error("gone")) });
+  const gone = queue.encode("fourth", {}, AbortSignal.abort(new Error("gone")));
   await assert.rejects(gone, { message: "gone" });
   queue.close();
 });
 
 Deno.test("EncodeQueue fails the text at which a worker crashed, once, and gives the next a fresh worker", async () => {
   const { queue, workers, worker } = fakeQueue();
-  const first = queue.encode("first", { addSpecialTokens: false });
-  const second = queue.encode("second", { addSpecialTokens: false });
+  const first = queue.encode("first", {});
+  const second = queue.encode("second", {});
   worker(0).crash();
   await assert.rejects(first, (error) => error instanceof VerbatimError && error.code === "internal");
   assert.ok(worker(0).terminated);
@@ -106,10 +106,10 @@ Deno.test("EncodeQueue fails the text at which a worker crashed, once, and gives
 
 Deno.test("EncodeQueue keeps its worker after a text that could not be encoded", async () => {
   const { queue, workers, worker } = fakeQueue();
-  const first = queue.encode("first", { addSpecialTokens: false });
+  const first = queue.encode("first", {});
   worker(0).reply({ type: "failed", message: "no" });
   await assert.rejects(first, { code: "internal" });
-  const second = queue.encode("second", { addSpecialTokens: false });
+  const second = queue.encode("second", {});
   worker(0).reply(ids(2));
   assert.deepEqual([...await second], [2]);
   assert.equal(workers.length, 1);
@@ -118,12 +118,12 @@ Deno.test("EncodeQueue keeps its worker after a text that could not be encoded",
 
 Deno.test("EncodeQueue fails what waits when it is closed, and everything after", async () => {
   const { queue } = fakeQueue();
-  const first = queue.encode("first", { addSpecialTokens: false });
-  const second = queue.encode("second", { addSpecialTokens: false });
+  const first = queue.encode("first", {});
+  const second = queue.encode("second", {});
   queue.close();
   await assert.rejects(first, { code: "internal" });
   await assert.rejects(second, { code: "internal" });
-  await assert.rejects(queue.encode("third", { addSpecialTokens: false }), { code: "internal" });
+  await assert.rejects(queue.encode("third", {}), { code: "internal" });
 });
 
 const LONG_TEXT = "Ünïcode 漢字 <|im_end|> don't 12345 \n\t{}".repeat(3000);
@@ -141,6 +141,12 @@ Deno.test("encodeAsync gives the same ids by a worker as inline", async () => {
     assert.deepEqual(short, { status: "fulfilled", value: inline.encode("short") });
     assert.equal(aborted.status, "rejected");
     assert.deepEqual(await tokenizer.encodeAsync(`${LONG_TEXT}x`), inline.encode(`${LONG_TEXT}x`));
+    const plainSpans = [0, 100];
+    assert.deepEqual(
+      await tokenizer.encodeAsync(LONG_TEXT, { plainSpans }),
+      inline.encode(LONG_TEXT, { plainSpans }),
+    );
+    assert.notDeepEqual(inline.encode(LONG_TEXT, { plainSpans }), inline.encode(LONG_TEXT));
   } finally {
     tokenizer.close();
   }
@@ -150,6 +156,7 @@ Deno.test("encodeAsync gives the same ids by a worker for a vocabulary that the 
   const files = {
     tokenizerJson: {
       normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" },
+      added_tokens: [{ id: 258, content: "<s>", special: true, normalized: false }],
       model: {
         type: "BPE",
         byte_fallback: true,
@@ -173,6 +180,9 @@ Deno.test("encodeAsync gives the same ids by a worker for a vocabulary that the 
     const found = await tokenizer.encodeAsync(text);
     assert.deepEqual(found, tokenizer.encode(text));
     assert.deepEqual([...found.subarray(0, 5)], [257, 256, 257, 256, 0xc3]);
+    assert.deepEqual([...tokenizer.encode("a<s>a")], [257, 258, 257]);
+    const plain = await tokenizer.encodeAsync("a<s>a<s>a", { plainSpans: [0, 4] });
+    assert.deepEqual([...plain], [257, 0x3c, 0x73, 0x3e, 257, 258, 257]);
   } finally {
     tokenizer.close();
   }

@@ -4,7 +4,7 @@
  */
 
 import { VerbatimError } from "../core/errors.ts";
-import type { IncrementalDecoder, Tokenizer } from "../ports/tokenizer.ts";
+import type { EncodeOptions, IncrementalDecoder, Tokenizer } from "../ports/tokenizer.ts";
 import { EncodeQueue, type EncodeWorker, hostHasWorkers, startEncodeWorker } from "./hf_encode_queue.ts";
 import type { Encoder } from "./hf_encoder.ts";
 import { createCodec, type Decoding } from "./hf_codec.ts";
@@ -75,21 +75,16 @@ class HfTokenizer implements Tokenizer {
     return this.#fingerprint();
   }
 
-  encode(text: string, options: { addSpecialTokens?: boolean } = {}): Uint32Array {
-    return this.#encoder.encode(text, options.addSpecialTokens ?? false);
+  encode(text: string, options: EncodeOptions = {}): Uint32Array {
+    return this.#encoder.encode(text, options);
   }
 
-  encodeAsync(
-    text: string,
-    options: { addSpecialTokens?: boolean; signal?: AbortSignal } = {},
-  ): Promise<Uint32Array> {
-    const addSpecialTokens = options.addSpecialTokens ?? false;
-    if (this.#queue !== null && text.length > this.#longText) {
-      return this.#queue.encode(text, { addSpecialTokens, signal: options.signal });
-    }
+  encodeAsync(text: string, options: EncodeOptions & { readonly signal?: AbortSignal } = {}): Promise<Uint32Array> {
+    const { signal, ...how } = options;
+    if (this.#queue !== null && text.length > this.#longText) return this.#queue.encode(text, how, signal);
     return new Promise((resolve) => {
-      options.signal?.throwIfAborted();
-      resolve(this.#encoder.encode(text, addSpecialTokens));
+      signal?.throwIfAborted();
+      resolve(this.#encoder.encode(text, how));
     });
   }
 

@@ -48,6 +48,36 @@ Deno.test("encode and decode give what Hugging Face's own library gives", () => 
   }
 });
 
+Deno.test("encode takes special tokens in plain spans for text, as Hugging Face's own library does", () => {
+  for (const [text, ids] of vectors.plain) {
+    const all = String(text);
+    assert.deepEqual([...tokenizer.encode(all, { plainSpans: [0, all.length] })], ids, all);
+  }
+});
+
+Deno.test("encode keeps the special tokens outside of plain spans, and those alone", () => {
+  const special = [...tokenizer.addedTokens].filter(([, id]) => tokenizer.specialIds.has(id));
+  const piece = fc.record({ text: anyText, plain: fc.boolean() });
+  fc.assert(fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
+    let text = "";
+    const plainSpans: number[] = [];
+    for (const { text: part, plain } of pieces) {
+      if (plain && part !== "") plainSpans.push(text.length, text.length + part.length);
+      text += part;
+    }
+    const touches = (start: number, end: number) =>
+      plainSpans.some((from, at) => at % 2 === 0 && from < end && (plainSpans[at + 1] ?? 0) > start);
+    const wanted: number[] = [];
+    for (let at = 0; at < text.length;) {
+      const found = special.find(([token]) => text.startsWith(token, at) && !touches(at, at + token.length));
+      if (found !== undefined) wanted.push(found[1]);
+      at += found === undefined ? 1 : found[0].length;
+    }
+    const ids = tokenizer.encode(text, { plainSpans });
+    assert.deepEqual(Array.from(ids).filter((id) => tokenizer.specialIds.has(id)), wanted);
+  }));
+});
+
 Deno.test("encode equals the JavaScript library's encode for any text", () => {
   fc.assert(
     fc.property(anyText, (text) => {

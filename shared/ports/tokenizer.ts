@@ -8,6 +8,17 @@ export interface IncrementalDecoder {
   finish(): string;
 }
 
+/** How a text is encoded. */
+export interface EncodeOptions {
+  /** Whether the tokens that frame a text for this model are put around it. Default false. */
+  readonly addSpecialTokens?: boolean;
+  /**
+   * Stretches of the text, ascending and apart, each a start and an end in UTF-16 units: a special token that begins or
+   * ends in one is plain text.
+   */
+  readonly plainSpans?: readonly number[];
+}
+
 export interface Tokenizer {
   /** Ids are in [0, vocabSize). */
   readonly vocabSize: number;
@@ -26,9 +37,9 @@ export interface Tokenizer {
   /** SHA-256 over vocabulary, merges and added tokens: equal fingerprints mean equal ids for all text. */
   readonly fingerprint: string;
   /** Added tokens in the text become their ids. */
-  encode(text: string, options?: { addSpecialTokens?: boolean }): Uint32Array;
+  encode(text: string, options?: EncodeOptions): Uint32Array;
   /** As `encode`, off the event loop where the text is long and the host has workers. */
-  encodeAsync(text: string, options?: { addSpecialTokens?: boolean; signal?: AbortSignal }): Promise<Uint32Array>;
+  encodeAsync(text: string, options?: EncodeOptions & { readonly signal?: AbortSignal }): Promise<Uint32Array>;
   /** The text of these ids. An id out of range is `token_out_of_range`. */
   decode(ids: ArrayLike<number>, options?: { skipSpecialTokens?: boolean }): string;
   /** Decodes ids as they come, special tokens kept. The pieces joined equal `decode` of all ids. */

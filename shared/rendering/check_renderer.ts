@@ -8,6 +8,8 @@ import type { AssistantMessage, Conversation, Json, Message, ToolDefinition } fr
 import type { Renderer } from "../ports/renderer.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import type { ConversationText } from "./conversation_text.ts";
+import type { IncrementRequest } from "./increment.ts";
+import { plain } from "./jinja/text.ts";
 
 export type RendererCheck = Renderer["checks"][number];
 
@@ -83,7 +85,8 @@ export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
     () => checkAppended(renderer, [...results(renderer, 1), user("A second question?")], reply(renderer, 1)),
   );
   optional("results need no function names", () => checkCallNames(renderer), () => renderer.text.needCallNames());
-  withResults(
+  const withCalls = renderer.makesCalls ? attempt : (name: string, work: () => Json) => optional(name, work, () => {});
+  withCalls(
     "arguments that are an object are written",
     () => checkArguments(renderer, JSON.stringify({ word: "epoch", limit: 3 }), "epoch"),
   );
@@ -96,7 +99,7 @@ export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
 }
 
 function checkPrompt({ text, tokenizer }: CheckedRenderer): Json {
-  const prompt = text.promptText(conversation([...opening(text), user("Ünïcode, 漢字 and 😀?\n")]), true);
+  const prompt = promptText(text, conversation([...opening(text), user("Ünïcode, 漢字 and 😀?\n")]), true);
   const decoded = tokenizer.decode(tokenizer.encode(prompt));
   if (decoded !== prompt) {
     throw new VerbatimError(
@@ -113,17 +116,17 @@ function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], 
   let appendOnly = true;
   for (const tools of renderer.makesCalls ? [[], [TOOL]] : [[]]) {
     const before = [...opening(text), user("A first question?"), answer];
-    const whole = text.promptText(conversation([...before, ...appended], tools), true);
+    const whole = promptText(text, conversation([...before, ...appended], tools), true);
     const request = { appended, tools, settings: {}, calls: answer.toolCalls };
-    const closed = text.incrementText(request, closingText);
-    const open = text.incrementText(request, null);
+    const closed = incrementText(text, request, closingText);
+    const open = incrementText(text, request, null);
     mustEndWith(whole, closed);
     mustEndWith(whole, open);
     if (closingText !== null && open !== closingText + closed) {
       throw new VerbatimError("not_ready", `After ${closingText} comes ${quoted(closed)}, without it ${quoted(open)}.`);
     }
     for (const message of appended) mustContain(closed, message);
-    const shorter = text.promptText(conversation(before, tools), false);
+    const shorter = promptText(text, conversation(before, tools), false);
     const cut = closingText === null ? shorter.length : shorter.lastIndexOf(closingText) + closingText.length;
     if (!whole.startsWith(shorter)) appendOnly = false;
     else if (shorter.slice(0, cut) + closed !== whole) {
@@ -140,8 +143,12 @@ function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], 
 
 function checkCallNames(renderer: CheckedRenderer): Json {
   const request = { appended: results(renderer, 1), tools: [], settings: {} };
-  const named = renderer.text.incrementText({ ...request, calls: [call(renderer, 0)] }, null);
-  const otherwise = renderer.text.incrementText({ ...request, calls: [{ ...call(renderer, 0), name: "other" }] }, null);
+  const named = incrementText(renderer.text, { ...request, calls: [call(renderer, 0)] }, null);
+  const otherwise = incrementText(
+    renderer.text,
+    { ...request, calls: [{ ...call(renderer, 0), name: "other" }] },
+    null,
+  );
   if (named === otherwise) return {};
   throw new VerbatimError("not_ready", "The template writes the function's name with its result.");
 }
@@ -149,7 +156,7 @@ function checkCallNames(renderer: CheckedRenderer): Json {
 function checkArguments(renderer: CheckedRenderer, written: string, wanted: string): Json {
   const answer = { ...reply(renderer, 1), toolCalls: [{ ...call(renderer, 0), arguments: written }] };
   const messages = [user("A first question?"), answer, ...results(renderer, 1)];
-  const text = renderer.text.promptText(conversation(messages, [TOOL]), true);
+  const text = promptText(renderer.text, conversation(messages, [TOOL]), true);
   if (!text.includes(wanted)) throw new VerbatimError("not_ready", `The template does not write ${wanted}.`);
   return {};
 }
@@ -158,7 +165,7 @@ function checkArguments(renderer: CheckedRenderer, written: string, wanted: stri
 function opening(text: ConversationText): Message[] {
   const system: Message = { role: "system", content: "Be brief.", source: 0 };
   try {
-    text.promptText(conversation([system, user("?")]), true);
+    promptText(text, conversation([system, user("?")]), true);
     return [system];
   } catch {
     return [];
@@ -181,6 +188,14 @@ function results(renderer: CheckedRenderer, count: number): Message[] {
     toolCallId: renderer.callId(index),
     source: 0,
   }));
+}
+
+function promptText(text: ConversationText, of: Conversation, addGenerationPrompt: boolean): string {
+  return plain(text.promptText(of, addGenerationPrompt));
+}
+
+function incrementText(text: ConversationText, request: IncrementRequest, lastText: string | null): string {
+  return plain(text.incrementText(request, lastText));
 }
 
 function user(content: string): Message {

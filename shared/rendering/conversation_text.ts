@@ -6,6 +6,7 @@
 import { VerbatimError } from "../core/errors.ts";
 import type { Conversation, Message } from "../core/message.ts";
 import { Increment, type IncrementRequest } from "./increment.ts";
+import { plain, slice, type Text } from "./jinja/text.ts";
 import type { PromptTemplate } from "./prompt_template.ts";
 
 export interface ConversationTextOptions {
@@ -32,12 +33,12 @@ export class ConversationText {
     this.#closedBy = options.closedBy;
   }
 
-  promptText(conversation: Conversation, addGenerationPrompt: boolean): string {
+  promptText(conversation: Conversation, addGenerationPrompt: boolean): Text {
     return this.#prompt.render({ ...conversation, addGenerationPrompt });
   }
 
   /** `lastText` is the text of the series' last token if it is one that ends a turn, else null. */
-  incrementText(request: IncrementRequest, lastText: string | null): string {
+  incrementText(request: IncrementRequest, lastText: string | null): Text {
     for (const message of request.appended) {
       const reason = this.#refusedRoles.get(message.role);
       if (reason === undefined) continue;
@@ -52,10 +53,10 @@ export class ConversationText {
     if (this.#needsCallNames) mustNameCalls(request);
     const text = this.#increment.render(request);
     if (lastText === null) return text;
-    if (text.startsWith(lastText)) return text.slice(lastText.length);
+    if (plain(text).startsWith(lastText)) return slice(text, lastText.length);
     if (!this.#closedBy.includes(lastText)) return text;
-    const closer = this.#stopTexts.find((stop) => text.startsWith(stop));
-    return closer === undefined ? text : text.slice(closer.length);
+    const closer = this.#stopTexts.find((stop) => plain(text).startsWith(stop));
+    return closer === undefined ? text : slice(text, closer.length);
   }
 
   refuseRole(role: Message["role"], reason: string): void {

@@ -15,6 +15,7 @@ import { detectParsers } from "./detect_parsers.ts";
 import type { CallToName, Family } from "./families/family.ts";
 import { findFamily } from "./families/find_family.ts";
 import { Increment } from "./increment.ts";
+import { plain, spansOf, type Text } from "./jinja/text.ts";
 import { PromptTemplate } from "./prompt_template.ts";
 import { opensReasoning } from "./reasoning_markers.ts";
 
@@ -36,6 +37,8 @@ export interface RendererOptions {
   readonly stopTokenIds?: readonly number[];
   /** Template settings that hold where a conversation has none of that name. */
   readonly templateDefaults?: TemplateSettings;
+  /** Whether special tokens that messages or tools write count as such. Default false: they are plain text. */
+  readonly trustSpecialTokens?: boolean;
   readonly createParser: CreateParser;
   /** Milliseconds since the epoch, for templates that write the date. Default: the system's clock. */
   readonly now?: () => number;
@@ -92,6 +95,7 @@ export function createRenderer(options: RendererOptions): Renderer {
     checks,
     text,
     createParser,
+    trustSpecialTokens: options.trustSpecialTokens ?? false,
   });
 }
 
@@ -104,12 +108,14 @@ interface ModelRendererParts {
   readonly checks: readonly RendererCheck[];
   readonly text: ConversationText;
   readonly createParser: CreateParser;
+  readonly trustSpecialTokens: boolean;
 }
 
 class ModelRenderer implements Renderer {
   readonly #family: Family;
   readonly #text: ConversationText;
   readonly #createParser: CreateParser;
+  readonly #trustSpecialTokens: boolean;
   readonly toolCallParser: string | null;
   readonly reasoningParser: string | null;
   readonly tokenizer: Tokenizer;
@@ -120,6 +126,7 @@ class ModelRenderer implements Renderer {
     this.#family = parts.family;
     this.#text = parts.text;
     this.#createParser = parts.createParser;
+    this.#trustSpecialTokens = parts.trustSpecialTokens;
     this.toolCallParser = parts.toolCallParser;
     this.reasoningParser = parts.reasoningParser;
     this.tokenizer = parts.tokenizer;
@@ -161,17 +168,18 @@ class ModelRenderer implements Renderer {
   }
 
   async #rendered(
-    render: () => string,
+    render: () => Text,
     signal: AbortSignal | undefined,
     { endsInGenerationPrompt }: { endsInGenerationPrompt: boolean },
   ): Promise<Rendered> {
     signal?.throwIfAborted();
     const text = render();
-    const ids = await this.tokenizer.encodeAsync(text, {
+    const ids = await this.tokenizer.encodeAsync(plain(text), {
       addSpecialTokens: false,
+      ...(this.#trustSpecialTokens ? {} : { plainSpans: spansOf(text) }),
       ...(signal === undefined ? {} : { signal }),
     });
-    return { ids, opensReasoning: endsInGenerationPrompt && opensReasoning(text, this.reasoningParser) };
+    return { ids, opensReasoning: endsInGenerationPrompt && opensReasoning(plain(text), this.reasoningParser) };
   }
 }
 

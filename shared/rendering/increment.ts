@@ -6,6 +6,7 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import type { AssistantMessage, Message, TemplateSettings, ToolCall, ToolDefinition } from "../core/message.ts";
+import { plain, slice, type Text } from "./jinja/text.ts";
 import type { PromptTemplate } from "./prompt_template.ts";
 
 export interface IncrementRequest {
@@ -38,12 +39,12 @@ export class Increment {
   }
 
   /** The whole increment: closer, appended messages, generation prompt. What the series already closes is not cut here. */
-  render(request: IncrementRequest): string {
+  render(request: IncrementRequest): Text {
     if (request.appended[0]?.role === "tool") {
       const end = this.#callEnd(request);
       if (end !== null) {
         const tail = this.#tail(request, (sentinel) => callingReply(request, sentinel));
-        if (tail !== null && tail.startsWith(end)) return tail.slice(end.length);
+        if (tail !== null && plain(tail).startsWith(end)) return slice(tail, end.length);
         throw new VerbatimError(
           "unsupported",
           "The chat template writes a tool call differently once results follow it, so results can't be appended.",
@@ -61,7 +62,7 @@ export class Increment {
   /** What the template writes after an assistant message that nothing follows. */
   closer(request: Pick<IncrementRequest, "tools" | "settings">): string {
     const tail = this.#tail({ ...request, appended: [], calls: [] }, plainReply, false);
-    if (tail !== null) return tail;
+    if (tail !== null) return plain(tail);
     throw new VerbatimError("unsupported", "The chat template does not write an assistant message's content as it is.");
   }
 
@@ -72,7 +73,7 @@ export class Increment {
     if (known !== undefined) return known;
     const alone = { ...request, appended: [] };
     const tail = this.#tail(alone, (sentinel) => callingReply(request, sentinel), false);
-    const end = tail === null ? null : this.#withoutCloser(tail, this.closer(request));
+    const end = tail === null ? null : this.#withoutCloser(plain(tail), this.closer(request));
     if (this.#callEnds.size >= 64) this.#callEnds.clear();
     this.#callEnds.set(key, end);
     return end;
@@ -90,7 +91,7 @@ export class Increment {
     request: IncrementRequest,
     reply: (sentinel: string) => AssistantMessage,
     addGenerationPrompt = true,
-  ): string | null {
+  ): Text | null {
     let sentinel = SENTINEL;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++, sentinel += attempt) {
       const text = this.#prompt.render({
@@ -100,10 +101,10 @@ export class Increment {
         addGenerationPrompt,
         earlierCalls: request.calls,
       });
-      const start = text.indexOf(sentinel);
+      const start = plain(text).indexOf(sentinel);
       if (start < 0) return null;
       // Once only, or a message quotes it.
-      if (text.indexOf(sentinel, start + 1) < 0) return text.slice(start + sentinel.length);
+      if (plain(text).indexOf(sentinel, start + 1) < 0) return slice(text, start + sentinel.length);
     }
     throw new VerbatimError("invalid_request", `A message quotes ${SENTINEL} in every form that is tried.`);
   }

@@ -4,9 +4,12 @@
  */
 
 import { VerbatimError } from "../core/errors.ts";
-import type { Json, Message, TemplateSettings, ToolCall, ToolDefinition } from "../core/message.ts";
+import type { Message, TemplateSettings, ToolCall, ToolDefinition } from "../core/message.ts";
 import type { ChatTemplate } from "./chat_template.ts";
-import { toTemplateMessages, toTemplateTools } from "./template_messages.ts";
+import { fromJson } from "./jinja/from_json.ts";
+import { plain, type Text } from "./jinja/text.ts";
+import { Dict, type Value } from "./jinja/values.ts";
+import { type CallForm, toTemplateMessages, toTemplateTools } from "./template_messages.ts";
 
 export interface PromptTemplateOptions {
   readonly chatTemplate: ChatTemplate;
@@ -22,66 +25,93 @@ export interface PromptRequest {
   readonly settings: TemplateSettings;
   readonly addGenerationPrompt: boolean;
   /** Calls made before the first message. */
-  readonly earlierCalls?: readonly Pick<ToolCall, "id" | "name">[];
+  readonly earlierCalls?: readonly Pick<ToolCall, "id" | "name">[] | undefined;
 }
+
+/** Tried in this order; the first that a template writes out is the one. */
+const CALL_FORMS: readonly [CallForm, ...CallForm[]] = [
+  { argumentsAs: "object", noContentAs: "empty" },
+  { argumentsAs: "text", noContentAs: "empty" },
+  { argumentsAs: "object", noContentAs: "none" },
+  { argumentsAs: "text", noContentAs: "none" },
+];
 
 /** Names that the conversation itself fills. */
 const RESERVED = new Set(["messages", "tools", "documents", "add_generation_prompt"]);
 
 export class PromptTemplate {
   readonly #chatTemplate: ChatTemplate;
-  readonly #fixed: { readonly [name: string]: Json };
+  readonly #fixed: ReadonlyMap<string, Value>;
   readonly #takesParts: boolean;
+  readonly #callForm: CallForm;
 
   constructor(options: PromptTemplateOptions) {
     this.#chatTemplate = options.chatTemplate;
-    this.#fixed = { ...options.specialTokens, ...options.defaults };
+    const fixed = new Map<string, Value>(Object.entries(options.specialTokens));
+    for (const [name, value] of Object.entries(options.defaults)) fixed.set(name, fromJson(value, true));
+    this.#fixed = fixed;
     this.#takesParts = this.#readsParts();
-  }
-
-  get source(): string {
-    return this.#chatTemplate.source;
-  }
-
-  /** Whether content that came as a list of parts is given as one. */
-  get takesParts(): boolean {
-    return this.#takesParts;
+    this.#callForm = CALL_FORMS.find((form) => this.#writesCalls(form)) ?? CALL_FORMS[0];
   }
 
   /** The template's text. A conversation the template refuses is `invalid_request`, an image `unsupported`. */
-  render(request: PromptRequest): string {
-    for (const name of Object.keys(request.settings)) {
-      if (!RESERVED.has(name)) continue;
-      throw new VerbatimError("invalid_request", `The template setting ${name} is set by the conversation itself.`, {
-        details: { field: `chat_template_kwargs.${name}`, reason: "reserved" },
-      });
+  render(request: PromptRequest): Text {
+    const variables = new Map(this.#fixed);
+    for (const [name, value] of Object.entries(request.settings)) {
+      if (RESERVED.has(name)) {
+        throw new VerbatimError("invalid_request", `The template setting ${name} is set by the conversation itself.`, {
+          details: { field: `chat_template_kwargs.${name}`, reason: "reserved" },
+        });
+      }
+      variables.set(name, fromJson(value));
     }
-    return this.#chatTemplate.render({
-      ...this.#fixed,
-      ...request.settings,
-      messages: toTemplateMessages(request.messages, {
+    const { messages, earlierCalls } = request;
+    variables.set(
+      "messages",
+      toTemplateMessages(messages, {
         takesParts: this.#takesParts,
-        ...(request.earlierCalls === undefined ? {} : { earlierCalls: request.earlierCalls }),
+        callForm: this.#callForm,
+        earlierCalls,
       }),
-      tools: toTemplateTools(request.tools),
-      documents: null,
-      add_generation_prompt: request.addGenerationPrompt,
-    });
+    );
+    variables.set("tools", toTemplateTools(request.tools));
+    variables.set("documents", null);
+    variables.set("add_generation_prompt", request.addGenerationPrompt);
+    return this.#chatTemplate.render(variables);
   }
 
   /** A template reads parts if it writes the texts of a list of parts one after the other, and nothing of their form. */
   #readsParts(): boolean {
+    const part = (text: string) => new Dict(new Map<string, Value>([["type", "text"], ["text", text]]));
+    const message = new Dict(
+      new Map<string, Value>([["role", "user"], ["content", [part("first"), part("second")]]]),
+    );
+    return /first\s*second/.test(this.#attempt([message]) ?? "");
+  }
+
+  /** Whether a call in this form is written with its name and arguments. */
+  #writesCalls(callForm: CallForm): boolean {
+    const toolCalls = [{ id: "call00000", name: "probe_name", arguments: '{"probe_key": "probe_value"}' }];
+    const messages: Message[] = [
+      { role: "user", content: "?", source: -1 },
+      { role: "assistant", content: "", reasoning: null, toolCalls, form: "", source: -1 },
+    ];
+    const text = this.#attempt(toTemplateMessages(messages, { takesParts: false, callForm })) ?? "";
+    return ["probe_name", "probe_key", "probe_value"].every((word) => text.includes(word));
+  }
+
+  /** The text of messages without tools, or null where the template refuses them. */
+  #attempt(messages: readonly Value[]): string | null {
+    const variables = new Map(this.#fixed);
+    variables.set("messages", messages);
+    variables.set("tools", null);
+    variables.set("documents", null);
+    variables.set("add_generation_prompt", false);
     try {
-      const text = this.#chatTemplate.render({
-        ...this.#fixed,
-        messages: [{ role: "user", content: [{ type: "text", text: "first" }, { type: "text", text: "second" }] }],
-        tools: null,
-        documents: null,
-        add_generation_prompt: false,
-      });
-      return /first\s*second/.test(text);
-    } catch {
-      return false;
+      return plain(this.#chatTemplate.render(variables));
+    } catch (error) {
+      if (error instanceof VerbatimError) return null;
+      throw error;
     }
   }
 }

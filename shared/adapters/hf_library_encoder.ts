@@ -1,0 +1,41 @@
+/** The library's own encoder, for all vocabularies but byte-level ones. It is slower, and knows no plain spans by itself. */
+
+import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
+import type { EncodeOptions } from "../ports/tokenizer.ts";
+import { AddedTokenSplitter } from "./hf_added_token_splitter.ts";
+import type { LibrarySource } from "./hf_encoder.ts";
+
+export class LibraryEncoder {
+  readonly #source: LibrarySource;
+  readonly #library: LibraryTokenizer;
+  readonly #splitter: AddedTokenSplitter;
+  /** Takes special tokens for plain text; made when a message first writes one. */
+  #withoutSpecialTokens: LibraryTokenizer | null = null;
+
+  constructor(source: LibrarySource, library = new LibraryTokenizer(source.tokenizerJson, source.tokenizerConfig)) {
+    this.#source = source;
+    this.#library = library;
+    this.#splitter = new AddedTokenSplitter(source.addedTokens);
+  }
+
+  encode(text: string, options: EncodeOptions): Uint32Array<ArrayBuffer> {
+    const addSpecialTokens = options.addSpecialTokens ?? false;
+    const sections = options.plainSpans === undefined ? null : this.#splitter.split(text, options.plainSpans);
+    const all = sections === null ? null : this.#splitter.split(text);
+    if (sections === null || all?.length === sections.length) {
+      return Uint32Array.from(this.#library.encode(text, { add_special_tokens: addSpecialTokens }).ids);
+    }
+    const frame = this.#library.encode("", { add_special_tokens: addSpecialTokens }).ids;
+    const bare = this.#bareLibrary();
+    const ids = sections.flatMap((section) =>
+      typeof section === "string" ? bare.encode(section, { add_special_tokens: false }).ids : [section.id]
+    );
+    return Uint32Array.from([...frame, ...ids]);
+  }
+
+  #bareLibrary(): LibraryTokenizer {
+    const { tokenizerJson, tokenizerConfig, addedTokens } = this.#source;
+    const added_tokens = addedTokens.filter((token) => !token.special);
+    return this.#withoutSpecialTokens ??= new LibraryTokenizer({ ...tokenizerJson, added_tokens }, tokenizerConfig);
+  }
+}
