@@ -90,9 +90,11 @@ class Parser implements AccountedParser {
   }
 
   finish(): ParseDelta[] {
-    this.#cursor.feed(this.#stopTokens.finish());
+    const { text, stopToken } = this.#stopTokens.finish();
+    this.#cursor.feed(text);
     this.#cursor.ended = true;
     this.#run();
+    this.#sink.framing(stopToken.length);
     this.#sink.end();
     return this.#sink.take();
   }

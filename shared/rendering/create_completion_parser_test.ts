@@ -1,123 +1,114 @@
 import assert from "node:assert/strict";
-import {
-  type AccountedParser,
-  createCompletionParser,
-  isReasoningParser,
-  isToolCallParser,
-} from "./create_completion_parser.ts";
-import type { ParsedCompletion, ParseDelta } from "../ports/completion_parser.ts";
-import type { Json, ToolDefinition } from "../core/message.ts";
+import { parsePieces, parseWhole, randomFrom, splitRandomly } from "../../tests/fixtures/parse_completion.ts";
+import { optionsOf, type ParserVector, readParserVectors } from "../../tests/fixtures/parser_vectors.ts";
+import type { ParsedCompletion } from "../ports/completion_parser.ts";
 
-interface Vector {
-  readonly id: string;
-  readonly tool_call_parser: string | null;
-  readonly reasoning_parser: string | null;
-  readonly prompt_opens_reasoning: boolean;
-  readonly tools: readonly { readonly function: { readonly name: string; readonly parameters?: Json } }[];
-  readonly tool_choice?: "auto" | "none" | "required";
-  readonly text: string;
-  readonly expect: {
-    readonly reasoning: string | null;
-    readonly content: string | null;
-    readonly tool_calls: readonly { readonly name: string; readonly arguments: string }[];
-    readonly arguments_compare: "bytes" | "json";
-    readonly parse: { readonly status: string; readonly problems: readonly string[] };
-  };
-}
-
-const FOLDER = new URL("../../tests/fixtures/vectors/parsers/", import.meta.url);
 const SPLITS_PER_VECTOR = 20;
 
-function readVectors(): Vector[] {
-  const files = [...Deno.readDirSync(FOLDER)].map((entry) => entry.name).filter((name) => name.endsWith(".json"))
-    .sort();
-  return files.flatMap((name): Vector[] => JSON.parse(Deno.readTextFileSync(new URL(name, FOLDER))));
-}
-
-function parserOf(vector: Vector): AccountedParser {
-  return createCompletionParser({
-    toolCallParser: vector.tool_call_parser,
-    reasoningParser: vector.reasoning_parser,
-    tools: vector.tools.map((tool): ToolDefinition => ({ ...tool.function, raw: {} })),
-    toolChoice: vector.tool_choice ?? "auto",
-    opensReasoning: vector.prompt_opens_reasoning,
-  });
-}
-
-/** Feeds the pieces and checks that the joined deltas and the accounting agree with the result. */
-function parse(vector: Vector, pieces: readonly string[]): ParsedCompletion {
-  const parser = parserOf(vector);
-  const deltas: ParseDelta[] = [];
-  for (const piece of pieces) deltas.push(...parser.push(piece));
-  deltas.push(...parser.finish());
-  const result = parser.result();
-  const reasoning = deltas.map((delta) => delta.type === "reasoning" ? delta.text : "").join("");
-  const content = deltas.map((delta) => delta.type === "content" ? delta.text : "").join("");
-  const calls = deltas.flatMap((delta) =>
-    delta.type === "tool_call" ? [{ name: delta.name, arguments: delta.arguments }] : []
-  );
-  assert.deepEqual([reasoning, content, calls], [result.reasoning ?? "", result.content ?? "", result.toolCalls]);
-  return result;
-}
-
-/** A generator of numbers in [0, 1) that is the same in every run (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+/** The message as vectors compare it. */
+function comparable(result: ParsedCompletion, isBytes: boolean): unknown {
+  return {
+    reasoning: result.reasoning,
+    content: result.content,
+    calls: result.toolCalls.map((call) => [call.name, isBytes ? call.arguments : orderedJson(call.arguments)]),
+    status: result.parse.status,
+    problems: [...result.parse.problems].sort(),
   };
 }
 
-function splitRandomly(text: string, random: () => number): string[] {
-  const pieces: string[] = [];
-  const averageLength = 1 + random() * 20;
-  let from = 0;
-  while (from < text.length) {
-    const to = Math.min(text.length, from + 1 + Math.floor(random() * 2 * averageLength));
-    pieces.push(text.slice(from, to));
-    from = to;
-  }
-  return pieces;
-}
-
-function check(vector: Vector, result: ParsedCompletion): void {
-  const { expect } = vector;
+function expected({ expect }: ParserVector): unknown {
   const isBytes = expect.arguments_compare === "bytes";
-  assert.deepEqual(
-    {
-      reasoning: result.reasoning,
-      content: result.content,
-      calls: result.toolCalls.map((call) => [call.name, isBytes ? call.arguments : orderedJson(call.arguments)]),
-      status: result.parse.status,
-      problems: [...result.parse.problems].sort(),
-    },
-    {
-      reasoning: expect.reasoning,
-      content: expect.content,
-      calls: expect.tool_calls.map((call) => [call.name, isBytes ? call.arguments : orderedJson(call.arguments)]),
-      status: expect.parse.status,
-      problems: [...expect.parse.problems].sort(),
-    },
-  );
+  return {
+    reasoning: expect.reasoning,
+    content: expect.content,
+    calls: expect.tool_calls.map((call) => [call.name, isBytes ? call.arguments : orderedJson(call.arguments)]),
+    status: expect.parse.status,
+    problems: [...expect.parse.problems].sort(),
+  };
 }
 
 function orderedJson(json: string): string {
   return JSON.stringify(JSON.parse(json));
 }
 
-for (const vector of readVectors()) {
-  const { tool_call_parser: tool, reasoning_parser: reasoning } = vector;
-  if ((tool !== null && !isToolCallParser(tool)) || (reasoning !== null && !isReasoningParser(reasoning))) continue;
+for (const vector of readParserVectors()) {
   Deno.test(`createCompletionParser reads ${vector.id} as the rules decide, however it is cut`, () => {
-    const whole = parse(vector, [vector.text]);
-    check(vector, whole);
-    assert.deepEqual(parse(vector, vector.text.split("")), whole);
+    const options = optionsOf(vector);
+    const { result } = parsePieces(options, [vector.text]);
+    assert.deepEqual(comparable(result, vector.expect.arguments_compare === "bytes"), expected(vector));
+    assert.deepEqual(parsePieces(options, vector.text.split("")).result, result);
     const random = randomFrom(vector.id.length * 7919 + vector.text.length);
     for (let round = 0; round < SPLITS_PER_VECTOR; round++) {
-      assert.deepEqual(parse(vector, splitRandomly(vector.text, random)), whole);
+      assert.deepEqual(parsePieces(options, splitRandomly(vector.text, random)).result, result);
     }
   });
 }
+
+Deno.test("createCompletionParser refuses a name that no parser has and lists those there are", () => {
+  assert.throws(
+    () => parseWhole({ toolCallParser: "qwen26" }, ""),
+    { code: "invalid_request", message: /"qwen26".*qwen25/ },
+  );
+  assert.throws(
+    () => parseWhole({ reasoningParser: "qwen4" }, ""),
+    { code: "invalid_request", message: /"qwen4".*qwen3/ },
+  );
+});
+
+Deno.test("createCompletionParser takes reasoning names in any case, tool-call names as they are", () => {
+  assert.equal(parseWhole({ reasoningParser: "Qwen3" }, "<think>r</think>a").reasoning, "r");
+  assert.throws(() => parseWhole({ toolCallParser: "Qwen25" }, ""), { code: "invalid_request" });
+});
+
+Deno.test("createCompletionParser without parsers returns the text byte for byte", () => {
+  const text = " <think>a</think>\n<tool_call>{}</tool_call><|im_end|>";
+  assert.deepEqual(parseWhole({}, text), {
+    reasoning: null,
+    content: text,
+    toolCalls: [],
+    parse: { status: "ok", problems: [] },
+  });
+});
+
+Deno.test("createCompletionParser leaves call markup alone where calls are not wanted", () => {
+  const text = '<tool_call>{"name": "noop"}</tool_call>';
+  for (const options of [{ tools: [] }, { toolChoice: "none" as const }]) {
+    const result = parseWhole({ toolCallParser: "qwen25", ...options }, text);
+    assert.deepEqual([result.content, result.toolCalls], [text, []]);
+  }
+});
+
+Deno.test("createCompletionParser reads calls under any other tool choice", () => {
+  const text = '<tool_call>{"name": "noop"}</tool_call>';
+  for (const toolChoice of ["auto" as const, "required" as const, { name: "noop" }]) {
+    assert.equal(parseWhole({ toolCallParser: "qwen25", toolChoice }, text).toolCalls.length, 1);
+  }
+});
+
+Deno.test("createCompletionParser takes reasoning of channels beside calls of another format", () => {
+  const text = "<|channel|>analysis<|message|>r<|end|><|start|>assistant<|channel|>final<|message|>" +
+    '<tool_call>{"name": "noop"}</tool_call>';
+  const result = parseWhole({ toolCallParser: "qwen25", reasoningParser: "gpt-oss" }, text);
+  assert.deepEqual([result.reasoning, result.toolCalls], ["r", [{ name: "noop", arguments: "{}" }]]);
+});
+
+Deno.test("createCompletionParser releases text, and each call, as soon as it is certain", () => {
+  const options = { toolCallParser: "qwen25", reasoningParser: "qwen3", tools: [{ name: "noop", raw: {} }] };
+  const pieces = ["<think>wh", "y</thi", "nk>\n", "Look", "ing. ", "<tool_call>", '{"name": "noop"}', "</tool_call>"];
+  const { deltas } = parsePieces({ ...options, toolChoice: "auto", opensReasoning: false }, pieces);
+  assert.deepEqual(deltas, [
+    { type: "reasoning", text: "wh" },
+    { type: "reasoning", text: "y" },
+    { type: "content", text: "Look" },
+    { type: "content", text: "ing." },
+    { type: "tool_call", name: "noop", arguments: "{}" },
+  ]);
+});
+
+Deno.test("createCompletionParser never cuts a character in two", () => {
+  const { deltas } = parsePieces(
+    { toolCallParser: null, reasoningParser: "qwen3", tools: [], toolChoice: "auto", opensReasoning: true },
+    "a😀b</think>c😀".split(""),
+  );
+  for (const delta of deltas) assert.ok(delta.type === "tool_call" || delta.text.isWellFormed());
+});

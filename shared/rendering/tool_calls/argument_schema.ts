@@ -12,12 +12,17 @@ type SchemaObject = { readonly [key: string]: Json };
 
 const TYPES: ReadonlySet<string> = new Set(["null", "boolean", "integer", "number", "string", "array", "object"]);
 
-/** How many references and combinations deep a schema is followed. */
-const DEEPEST = 32;
+/** How many references and combinations deep a schema is followed; what is deeper says nothing. */
+const DEEPEST = 64;
+
+/** How many parts of a schema are looked through for a property. */
+const MOST_PARTS = 1000;
 
 /** A tool's schema, and how its parts are found. */
 export class ArgumentSchema {
   readonly #root: Json;
+  /** What is known of the parts; null while a part is being looked at, so that a cycle says nothing. */
+  readonly #known = new Map<SchemaObject, AllowedTypes>();
 
   constructor(root: Json) {
     this.#root = root;
@@ -30,7 +35,7 @@ export class ArgumentSchema {
 
   /** The schema of a property, or undefined where none is declared. Without `of`, a property of the whole. */
   propertyOf(key: string, of: Json = this.#root): Json | undefined {
-    for (const part of this.#parts(of, 0)) {
+    for (const part of this.#parts(of)) {
       const properties = part.properties;
       if (isObject(properties) && Object.hasOwn(properties, key)) return properties[key];
     }
@@ -39,18 +44,27 @@ export class ArgumentSchema {
 
   /** The schema of an array's elements, or undefined where none is declared. */
   itemsOf(schema: Json): Json | undefined {
-    for (const part of this.#parts(schema, 0)) if (part.items !== undefined) return part.items;
+    for (const part of this.#parts(schema)) if (part.items !== undefined) return part.items;
     return undefined;
   }
 
   /** Whether any properties are declared at all. */
   get declaresProperties(): boolean {
-    for (const part of this.#parts(this.#root, 0)) if (isObject(part.properties)) return true;
+    for (const part of this.#parts(this.#root)) if (isObject(part.properties)) return true;
     return false;
   }
 
   #types(schema: Json, depth: number): AllowedTypes {
     if (!isObject(schema) || depth > DEEPEST) return null;
+    const known = this.#known.get(schema);
+    if (known !== undefined) return known;
+    this.#known.set(schema, null);
+    const types = this.#combinedTypes(schema, depth);
+    this.#known.set(schema, types);
+    return types;
+  }
+
+  #combinedTypes(schema: SchemaObject, depth: number): AllowedTypes {
     let types: AllowedTypes = ownTypes(schema);
     if (typeof schema.$ref === "string") types = both(types, this.#types(this.#resolve(schema.$ref), depth + 1));
     for (const part of listOf(schema.allOf)) types = both(types, this.#types(part, depth + 1));
@@ -72,13 +86,14 @@ export class ArgumentSchema {
     return union;
   }
 
-  /** The schema with all that its references and combinations bring in. */
-  *#parts(schema: Json, depth: number): Generator<SchemaObject> {
-    if (!isObject(schema) || depth > DEEPEST) return;
+  /** The schema with all that its references and combinations bring in, each once. */
+  *#parts(schema: Json, seen = new Set<SchemaObject>()): Generator<SchemaObject> {
+    if (!isObject(schema) || seen.has(schema) || seen.size > MOST_PARTS) return;
+    seen.add(schema);
     yield schema;
-    if (typeof schema.$ref === "string") yield* this.#parts(this.#resolve(schema.$ref), depth + 1);
+    if (typeof schema.$ref === "string") yield* this.#parts(this.#resolve(schema.$ref), seen);
     for (const list of [schema.allOf, schema.anyOf, schema.oneOf]) {
-      for (const part of listOf(list)) yield* this.#parts(part, depth + 1);
+      for (const part of listOf(list)) yield* this.#parts(part, seen);
     }
   }
 

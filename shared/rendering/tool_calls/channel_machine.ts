@@ -124,9 +124,9 @@ class ChannelReader {
     const markers = new MarkerSet(headerEnds);
     const from = cursor.offset;
     for (;;) {
-      const { window } = cursor;
-      const found = markers.find(window, 0);
-      const header = window.slice(0, found?.index ?? markers.openEnd(window, 0));
+      const { window, position } = cursor;
+      const found = markers.find(window, position);
+      const header = window.slice(position, found?.index ?? markers.openEnd(window, position));
       if (found !== null && opening.whole.test(header)) {
         cursor.keep(from);
         cursor.position = found.index + found.literal.length;

@@ -21,7 +21,12 @@ interface ArgumentSpan {
 }
 
 /** What comes where an argument or the end of the call belongs. */
-type Next = { readonly type: "argument"; readonly key: string } | { readonly type: "end" | "broken" | "none" };
+type Next = { readonly type: "argument"; readonly key: string; readonly isEmpty: boolean } | {
+  readonly type: "end" | "broken" | "none";
+};
+
+/** How many closing tags are looked for up to the end of the text in vain. */
+const MOST_ENDLESS = 16;
 
 /** Reads the calls of one completion. */
 export class ElementReader implements BlockReader {
@@ -31,10 +36,11 @@ export class ElementReader implements BlockReader {
   readonly #syntax: ElementSyntax;
   readonly #section: SectionReader;
   /** Markers that show that a call is over without its end. */
-  readonly #outside: readonly string[];
+  readonly #outside: string[];
   /** Where a malformed call ends. */
   readonly #bounds: MarkerSet;
   readonly #ending: RegExp;
+  readonly #markersByClosing = new Map<string, MarkerSet>();
   /** By closing tag: from where on no value ends, known once the text's end was reached within one. */
   readonly #endlessFrom = new Map<string, number>();
 
@@ -45,12 +51,13 @@ export class ElementReader implements BlockReader {
     const callStarts = before === undefined ? [call.open] : [before[0], call.open];
     this.#callStarts = callStarts;
     this.starts = wrapper === null ? callStarts : [wrapper.start, ...callStarts];
-    this.#outside = [...this.starts, ...(wrapper === null ? [] : [wrapper.end]), ...(syntax.bounds ?? [])];
+    const { after = null, bounds = [] } = syntax;
+    this.#outside = [...this.starts, ...bounds];
+    if (wrapper !== null) this.#outside.push(wrapper.end);
+    if (after !== null) this.#outside.push(after);
     this.#bounds = new MarkerSet([...this.#outside, syntax.callEnd]);
-    const after = syntax.after === undefined ? "" : `(?:${escapePattern(syntax.after)})?\\s*`;
-    this.#ending = new RegExp(
-      `${escapePattern(syntax.callEnd)}\\s*${after}(?:$|${this.#outside.map(escapePattern).join("|")})`,
-    );
+    const followers = ["$", ...this.#outside.map(escapePattern)].join("|");
+    this.#ending = new RegExp(`${escapePattern(syntax.callEnd)}\\s*(?:${followers})`);
     this.#section = new SectionReader(context, { wrapper, callStarts }, (block, start) => this.#readCall(block, start));
   }
 
@@ -92,6 +99,12 @@ export class ElementReader implements BlockReader {
     let next = yield* this.#readNext();
     while (next.type === "argument") {
       const from = cursor.offset;
+      if (next.isEmpty) {
+        spans.push({ key: next.key, from, to: from });
+        yield* skipSpace(cursor);
+        next = yield* this.#readNext();
+        continue;
+      }
       const ended = yield* this.#readValue(next.key);
       if (ended === null) return yield* this.#endCut(block, from);
       spans.push({ key: next.key, from, to: ended.to });
@@ -130,7 +143,7 @@ export class ElementReader implements BlockReader {
     const key = yield* this.#readTag(argument);
     if (key === null) return { type: "none" };
     const isWhole = argument.then === undefined || (yield* acceptAll(cursor, [argument.then]));
-    return isWhole ? { type: "argument", key: key.text } : { type: "broken" };
+    return isWhole ? { type: "argument", key: key.text, isEmpty: key.isClosed } : { type: "broken" };
   }
 
   /** Reads a value to the first closing tag that another argument or the end of the call follows (rule 9). */
@@ -140,8 +153,8 @@ export class ElementReader implements BlockReader {
     const { valueEnd, valueStart } = this.#syntax;
     const closing = tagFor(valueEnd, key);
     const cdata = yield* this.#acceptCdata();
-    if (from >= (this.#endlessFrom.get(cdata ?? closing) ?? Infinity)) return null;
-    const markers = new MarkerSet([cdata ?? closing, ...(valueStart === undefined ? [] : [tagFor(valueStart, key)])]);
+    if (this.#isEndless(cdata ?? closing, from)) return null;
+    const markers = this.#valueMarkers(cdata ?? closing, valueStart === undefined ? null : tagFor(valueStart, key));
     let depth = 0;
     for (;;) {
       const marker = yield* seek(cursor, markers);
@@ -166,6 +179,21 @@ export class ElementReader implements BlockReader {
       const next = yield* this.#readNext();
       if (next.type !== "none") return { to, next };
     }
+  }
+
+  /** Whether no value ends from here on. After many different closing tags in vain, none is looked for any more. */
+  #isEndless(closing: string, from: number): boolean {
+    return from >= (this.#endlessFrom.get(closing) ?? (this.#endlessFrom.size < MOST_ENDLESS ? Infinity : 0));
+  }
+
+  /** The markers to look for within a value, made once for each closing tag. */
+  #valueMarkers(closing: string, opening: string | null): MarkerSet {
+    let markers = this.#markersByClosing.get(closing);
+    if (markers === undefined) {
+      markers = new MarkerSet(opening === null ? [closing] : [closing, opening]);
+      this.#markersByClosing.set(closing, markers);
+    }
+    return markers;
   }
 
   /** Where a value is a CDATA section: what ends the section. */
@@ -208,8 +236,9 @@ export class ElementReader implements BlockReader {
   *#endBad(block: CallBlock): Step<void> {
     const { cursor } = this.#context;
     const bound = yield* seek(cursor, this.#bounds);
-    if (bound === this.#syntax.callEnd) {
-      cursor.position += bound.length;
+    const { callEnd, after } = this.#syntax;
+    if (bound === callEnd || bound === after) {
+      cursor.position += bound?.length ?? 0;
       yield* this.#acceptAfter();
     }
     block.text(bound === null ? "truncated" : "malformed");
@@ -218,9 +247,8 @@ export class ElementReader implements BlockReader {
   /** The text ended within a value: cut off, unless the call's end lies in it and what follows shows that it was meant. */
   *#endCut(block: CallBlock, from: number): Step<void> {
     const { cursor } = this.#context;
-    const ending = this.#ending.exec(cursor.slice(from, cursor.offset));
-    if (ending === null) return block.text("truncated");
-    cursor.rewind(from + ending.index);
+    if (!this.#ending.test(cursor.slice(from, cursor.offset))) return block.text("truncated");
+    cursor.rewind(from);
     yield* this.#endBad(block);
   }
 }

@@ -42,8 +42,15 @@ export function callOfJson(
   return value === null ? null : { name, arguments: value };
 }
 
+/** Whether an object that is broken or cut off has the keys of a call. */
+export function seemsCall(cursor: TextCursor, scanner: JsonScanner, keys: NamedKeys): boolean {
+  const written = scanner.openKey === null ? scanner.members : [...scanner.members, scanner.openKey];
+  const names = new Set(written.map(({ keyFrom, keyTo }) => stringOf(cursor.slice(keyFrom, keyTo))));
+  return keys.name.some((key) => names.has(key)) && keys.arguments.some((key) => names.has(key));
+}
+
 /** The raw JSON texts of a scanned object's members by key; the last of a repeated key. */
-export function membersByKey(cursor: TextCursor, scanner: JsonScanner): Map<string, string> {
+function membersByKey(cursor: TextCursor, scanner: JsonScanner): Map<string, string> {
   const byKey = new Map<string, string>();
   for (const { keyFrom, keyTo, from, to } of scanner.members) {
     const key = stringOf(cursor.slice(keyFrom, keyTo));

@@ -33,16 +33,15 @@ const WORDS: Readonly<Record<string, string>> = { t: "true", f: "false", n: "nul
 
 /** Scans one value: an object, or a string. Keeps its state between calls, so that no character is read twice. */
 export class JsonScanner {
-  /** Where the value begins, once scanning has. */
-  from = -1;
-  /** Containers that are open. */
-  depth = 0;
   /** The outermost object's members. */
   readonly members: JsonMember[] = [];
+  /** The key, with quotes, of the member that is being scanned. */
+  openKey: { readonly keyFrom: number; readonly keyTo: number } | null = null;
 
   readonly #keepsMembers: boolean;
   /** Open containers, `{` or `[`. */
   #open: string[] = [];
+  #depth = 0;
   #expected: Expected = "value";
   #isKey = false;
   #hexLeft = 0;
@@ -50,7 +49,6 @@ export class JsonScanner {
   #wordLength = 0;
   #numberFrom = 0;
   #keyFrom = 0;
-  #keyTo = 0;
   #valueFrom = 0;
   #consumed = true;
 
@@ -60,7 +58,6 @@ export class JsonScanner {
 
   /** Reads on. The cursor ends behind the value, behind all there is, or at what is no JSON. */
   advance(cursor: TextCursor): ScanState {
-    if (this.from < 0) this.from = cursor.offset;
     const { window } = cursor;
     const base = cursor.offset - cursor.position;
     let index = cursor.position;
@@ -147,21 +144,21 @@ export class JsonScanner {
   #beginKey(character: string, offset: number): ScanState {
     if (character !== '"') return "error";
     this.#isKey = true;
-    if (this.depth === 1) this.#keyFrom = offset;
+    if (this.#depth === 1) this.#keyFrom = offset;
     this.#expected = "string";
     return "more";
   }
 
   #beginValue(character: string, offset: number): ScanState {
-    if (this.depth === 1) this.#valueFrom = offset;
+    if (this.#depth === 1) this.#valueFrom = offset;
     if (character === '"') {
       this.#isKey = false;
       this.#expected = "string";
-    } else if (character === "{" || (character === "[" && this.depth > 0)) {
+    } else if (character === "{" || (character === "[" && this.#depth > 0)) {
       this.#open.push(character);
-      this.depth++;
+      this.#depth++;
       this.#expected = character === "{" ? "first_key" : "first_element";
-    } else if (this.depth === 0) {
+    } else if (this.#depth === 0) {
       return "error";
     } else if (character === "-" || (character >= "0" && character <= "9")) {
       this.#numberFrom = offset;
@@ -178,21 +175,22 @@ export class JsonScanner {
 
   #endString(end: number): ScanState {
     if (!this.#isKey) return this.#endValue(end);
-    if (this.depth === 1) this.#keyTo = end;
+    if (this.#depth === 1) this.openKey = { keyFrom: this.#keyFrom, keyTo: end };
     this.#expected = "colon";
     return "more";
   }
 
   #endContainer(offset: number): ScanState {
     this.#open.pop();
-    this.depth--;
+    this.#depth--;
     return this.#endValue(offset + 1);
   }
 
   #endValue(end: number): ScanState {
-    if (this.depth === 0) return "done";
-    if (this.depth === 1 && this.#keepsMembers) {
-      this.members.push({ keyFrom: this.#keyFrom, keyTo: this.#keyTo, from: this.#valueFrom, to: end });
+    if (this.#depth === 0) return "done";
+    if (this.#depth === 1 && this.openKey !== null) {
+      if (this.#keepsMembers) this.members.push({ ...this.openKey, from: this.#valueFrom, to: end });
+      this.openKey = null;
     }
     this.#expected = "after";
     return "more";

@@ -4,8 +4,9 @@
  */
 
 import { CallBlock, type MachineContext, type TextStatus } from "./call_block.ts";
-import { JSON_ARGUMENTS, jsonCall, scanValue, type ValueScanner } from "./call_body.ts";
-import type { CallKeys } from "./json_call.ts";
+import { JSON_ARGUMENTS, scanValue, type ValueScanner } from "./call_body.ts";
+import { type CallKeys, callOfJson, type NamedKeys, seemsCall } from "./json_call.ts";
+import { JsonScanner } from "./json_scanner.ts";
 import { skipElement } from "./list_element.ts";
 import { escapePattern, MarkerSet } from "./marker_set.ts";
 import type { ReadCall } from "./message_sink.ts";
@@ -31,9 +32,16 @@ export interface ListSyntax {
 
 interface ElementOptions {
   readonly place: "list" | "sequence";
-  readonly keys: CallKeys;
-  /** What whole JSON that is no call is. */
-  readonly notCall: TextStatus;
+  /** The keys that tell a call from an answer in JSON, where that is not certain. */
+  readonly bareKeys?: NamedKeys;
+}
+
+interface BegunElement {
+  readonly scanner: ValueScanner;
+  /** The call that the element is, once whole. */
+  readonly call: () => ReadCall | null;
+  /** Whether the element, broken or cut off, was going to be a call. */
+  readonly seems: () => boolean;
 }
 
 /** How an element ended: whole, broken, or with the text. */
@@ -46,7 +54,8 @@ export class ListReader implements BlockReader {
   readonly #syntax: ListSyntax;
   readonly #stops: readonly string[];
   readonly #bounds: MarkerSet;
-  readonly #ending: RegExp | null;
+  /** What shows, within a value that the text ended in, that the value was over before. */
+  readonly #ending: RegExp;
 
   constructor(context: MachineContext, syntax: ListSyntax) {
     this.#context = context;
@@ -54,13 +63,15 @@ export class ListReader implements BlockReader {
     this.starts = syntax.starts;
     this.#stops = syntax.end === null ? syntax.starts : [syntax.end, ...syntax.starts];
     this.#bounds = new MarkerSet(this.#stops);
-    const followers = ["$", ...syntax.starts.map(escapePattern)].join("|");
-    this.#ending = syntax.end === null ? null : new RegExp(`${escapePattern(syntax.end)}\\s*(?:${followers})`);
+    const starts = syntax.starts.map(escapePattern).join("|");
+    this.#ending = new RegExp(
+      syntax.end === null ? `[}\\]]\\s*(?:${starts})` : `${escapePattern(syntax.end)}\\s*(?:$|${starts})`,
+    );
   }
 
   *readBlock(start: string): Step<void> {
     const { cursor } = this.#context;
-    const { keys, head, python } = this.#syntax;
+    const { head, python } = this.#syntax;
     const block = new CallBlock(this.#context);
     cursor.position += start.length;
     block.markup();
@@ -72,11 +83,11 @@ export class ListReader implements BlockReader {
       cursor.position++;
       isComplete = yield* this.readList(block);
     } else if (next === "{") {
-      yield* this.readSequence(block, keys, "malformed");
+      yield* this.#readSequence(block, { place: "sequence" });
     } else if (next === null && head !== undefined) {
       yield* this.#readHeaded(block, head);
     } else if (next === null && python && (yield* hasMore(cursor))) {
-      yield* this.readSequence(block, keys, "malformed");
+      yield* this.#readSequence(block, { place: "sequence" });
     }
     yield* this.#endBlock(block, isComplete);
   }
@@ -94,8 +105,7 @@ export class ListReader implements BlockReader {
         return true;
       }
       if (next !== null || cursor.atEnd) return false;
-      const { keys } = this.#syntax;
-      if (!(yield* this.#readElement(block, { place: "list", keys, notCall: "malformed" }))) return false;
+      if (!(yield* this.#readElement(block, { place: "list" }))) return false;
       yield* skipSpace(cursor);
       if ((yield* accept(cursor, [","])) === null) continue;
       yield* skipSpace(cursor);
@@ -105,12 +115,17 @@ export class ListReader implements BlockReader {
     }
   }
 
-  /** Reads calls one after the other, as long as another follows. `notCall` says what JSON that is no call is. */
-  *readSequence(block: CallBlock, keys: CallKeys, notCall: TextStatus): Step<void> {
+  /** Reads objects one after the other that may be calls or an answer in JSON: `bareKeys` tell them apart. */
+  *readBare(block: CallBlock, bareKeys: NamedKeys): Step<void> {
+    yield* this.#readSequence(block, { place: "sequence", bareKeys });
+  }
+
+  /** Reads calls one after the other, as long as another follows. */
+  *#readSequence(block: CallBlock, options: ElementOptions): Step<void> {
     const { cursor } = this.#context;
     const { separator } = this.#syntax;
     for (;;) {
-      const isWhole = yield* this.#readElement(block, { place: "sequence", keys, notCall });
+      const isWhole = yield* this.#readElement(block, options);
       if (!isWhole || separator === undefined || !block.hasCall) return;
       yield* skipSpace(cursor);
       const hasSeparator = (yield* accept(cursor, [separator])) !== null;
@@ -125,17 +140,21 @@ export class ListReader implements BlockReader {
   /** Reads one element; false where the text ended in it. */
   *#readElement(block: CallBlock, options: ElementOptions): Step<boolean> {
     const { cursor } = this.#context;
-    const { place, keys, notCall } = options;
+    const { place, bareKeys } = options;
     const from = cursor.offset;
-    const { scanner, call } = this.#beginElement(keys, (yield* peek(cursor, ["{"])) !== null);
+    const { scanner, call, seems } = this.#beginElement(bareKeys, (yield* peek(cursor, ["{"])) !== null);
     const end = yield* this.#scanElement(scanner, place);
     if (end === "whole") {
       const read = call();
-      if (read === null) block.text(notCall);
-      else block.call(read);
+      if (read !== null) block.call(read);
+      else block.text(bareKeys === undefined ? "malformed" : "nothing");
       return true;
     }
-    if (end === "cut" && !this.#ending?.test(cursor.slice(from, cursor.offset))) {
+    if (!seems()) {
+      block.text("nothing");
+      return false;
+    }
+    if (end === "cut" && !this.#ending.test(cursor.slice(from, cursor.offset))) {
       block.text("truncated");
       return false;
     }
@@ -162,14 +181,19 @@ export class ListReader implements BlockReader {
     return isFollowed ? "whole" : "broken";
   }
 
-  #beginElement(keys: CallKeys, isJson: boolean): { scanner: ValueScanner; call: () => ReadCall | null } {
+  #beginElement(bareKeys: NamedKeys | undefined, isJson: boolean): BegunElement {
     const { cursor } = this.#context;
     if (this.#syntax.python && !isJson) {
       const from = cursor.offset;
-      return { scanner: new PythonCallScanner(), call: () => parsePythonCall(cursor.slice(from, cursor.offset)) };
+      const call = (): ReadCall | null => parsePythonCall(cursor.slice(from, cursor.offset));
+      return { scanner: new PythonCallScanner(), call, seems: () => true };
     }
-    const { scanner, call } = jsonCall(keys).begin(cursor);
-    return { scanner, call: () => call(cursor.offset, "") };
+    const scanner = new JsonScanner({ keepsMembers: true });
+    return {
+      scanner,
+      call: () => callOfJson(cursor, scanner, bareKeys ?? this.#syntax.keys, ""),
+      seems: () => bareKeys === undefined || seemsCall(cursor, scanner, bareKeys),
+    };
   }
 
   *#readHeaded(block: CallBlock, head: CallHead): Step<void> {
@@ -186,8 +210,9 @@ export class ListReader implements BlockReader {
     const from = cursor.offset;
     const { scanner, call } = JSON_ARGUMENTS.begin(cursor);
     const state = yield* scanValue(cursor, scanner);
-    if (state === "more") return block.text("truncated");
-    if (state === "error") {
+    const isCut = state === "more" && !this.#ending.test(cursor.slice(from, cursor.offset));
+    if (isCut) return block.text("truncated");
+    if (state !== "done") {
       cursor.rewind(from);
       yield* this.#skipBroken(block, "sequence");
       return;

@@ -65,19 +65,12 @@ function elementsOf(text: string, tag: string): Element[] | null {
 function closingIndex(text: string, from: number, open: string, close: string): number {
   let depth = 0;
   let position = from;
-  let nextOpen = text.indexOf(open, position);
   for (;;) {
-    const nextClose = text.indexOf(close, position);
-    if (nextClose < 0) return -1;
-    if (nextOpen >= 0 && nextOpen < nextClose) {
-      depth++;
-      position = nextOpen + open.length;
-      nextOpen = text.indexOf(open, position);
-    } else if (depth === 0) {
-      return nextClose;
-    } else {
-      depth--;
-      position = nextClose + close.length;
-    }
+    const end = text.indexOf(close, position);
+    if (end < 0) return -1;
+    depth += text.slice(position, end).split(open).length - 1;
+    if (depth === 0) return end;
+    depth--;
+    position = end + close.length;
   }
 }

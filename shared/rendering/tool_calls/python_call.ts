@@ -12,6 +12,13 @@ const KEY = /[\p{L}_][\p{L}\p{N}_]*/uy;
 /** What matters outside strings: quotes, brackets, and what is in no literal. Letters beyond ASCII are looked at once all is there. */
 const OUTSIDE = /["'()[\]{}]|[^\s\w.,:=+\-\u0080-\uffff]/g;
 
+/** What matters within strings, in one line and in several. */
+const SHORT_STOP = /["'\\\n]/g;
+const LONG_STOP = /["'\\]/g;
+
+/** What ends a call's name. */
+const NAME_END = /[^\s\w.\-\u0080-\uffff]/g;
+
 /** Scans one call from its name to the bracket that closes it. */
 export class PythonCallScanner {
   #quote = "";
@@ -28,18 +35,18 @@ export class PythonCallScanner {
 
   #readOutside(cursor: TextCursor): ScanState | null {
     const { window } = cursor;
-    OUTSIDE.lastIndex = cursor.position;
-    const found = OUTSIDE.exec(window);
+    const stop = this.#closers.length === 0 ? NAME_END : OUTSIDE;
+    stop.lastIndex = cursor.position;
+    const found = stop.exec(window);
     cursor.position = found?.index ?? window.length;
     if (found === null) return "more";
     const [character] = found;
+    if (this.#closers.length === 0 && character !== "(") return "error";
     const closer = { "(": ")", "[": "]", "{": "}" }[character];
     if (closer !== undefined) {
-      if (this.#closers.length === 0 && character !== "(") return "error";
       this.#closers.push(closer);
       cursor.position++;
     } else if (character === '"' || character === "'") {
-      if (this.#closers.length === 0) return "error";
       // Whether a quote is one or three takes three characters to see.
       const left = window.length - cursor.position;
       if (left < 3 && !cursor.ended && window.endsWith(character.repeat(left))) return "more";
@@ -79,9 +86,6 @@ export class PythonCallScanner {
     }
   }
 }
-
-const SHORT_STOP = /["'\\\n]/g;
-const LONG_STOP = /["'\\]/g;
 
 /** The call that a text is; null if it is none, or has arguments without a key. */
 export function parsePythonCall(text: string): ReadCall | null {

@@ -14,6 +14,13 @@ const NUMBER = /[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][
 const RADIX = /[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)/y;
 const WORD = /[A-Za-z_][A-Za-z0-9_]*/y;
 const STRING_START = /([rR]?)("""|'''|"|')/y;
+/** What a string goes on to, by its quotes. */
+const STRING_STOPS: Readonly<Record<string, RegExp>> = {
+  '"': /["\\\n]/g,
+  "'": /['\\\n]/g,
+  '"""': /"""|\\/g,
+  "'''": /'''|\\/g,
+};
 const WORDS: Readonly<Record<string, Literal>> = {
   None: { type: "null", json: "null" },
   null: { type: "null", json: "null" },
@@ -83,7 +90,7 @@ export class LiteralReader {
 
   #value(depth: number): Literal | null {
     if (this.accept("[")) return this.#sequence("]", depth);
-    if (this.accept("(")) return this.#parenthesis(depth);
+    if (this.accept("(")) return this.#sequence(")", depth);
     if (this.accept("{")) return this.#dictionary(depth);
     const string = this.#strings();
     if (string !== undefined) return string === null ? null : { type: "string", json: JSON.stringify(string) };
@@ -103,19 +110,12 @@ export class LiteralReader {
       if (item === null) return null;
       items.push(item.json);
       if (this.accept(",")) this.skipSpace();
-      else if (this.accept(close)) break;
-      else return null;
+      else if (!this.accept(close)) return null;
+      // Without a comma, parentheses only group.
+      else if (close === ")" && items.length === 1) return item;
+      else break;
     }
     return { type: "array", json: `[${items.join(",")}]` };
-  }
-
-  /** A tuple, or a literal in parentheses. */
-  #parenthesis(depth: number): Literal | null {
-    const start = this.position;
-    const first = this.literal(depth + 1);
-    if (first !== null && this.accept(")")) return first;
-    this.position = start;
-    return this.#sequence(")", depth);
   }
 
   #dictionary(depth: number): Literal | null {
@@ -151,7 +151,7 @@ export class LiteralReader {
 
   #string(quote: string, isRaw: boolean): string | null {
     const parts: string[] = [];
-    const stop = new RegExp(quote.length === 3 ? `\\\\|${quote}` : `[\\\\\\n${quote}]`, "g");
+    const stop = STRING_STOPS[quote] ?? /["']/g;
     for (;;) {
       stop.lastIndex = this.position;
       const found = stop.exec(this.#text);

@@ -23,18 +23,34 @@ export function* seek(
   for (;;) {
     const { window, position } = cursor;
     const found = markers.find(window, position);
-    // A literal that begins a longer one counts only once the longer one is ruled out.
-    const waits = found !== null && !cursor.ended && markers.opensAt(window, found.index);
-    const open = found === null && !cursor.ended ? markers.openEnd(window, position) : window.length;
-    const end = found === null ? open : found.index;
+    const end = found?.index ?? (cursor.ended ? window.length : markers.openEnd(window, position));
     if (end > position) {
       cursor.position = end;
       onText?.(window.slice(position, end));
     }
-    if (found !== null && !waits) return found.literal;
+    // A literal that begins a longer one counts only once the longer one is ruled out.
+    if (found !== null && (cursor.ended || !markers.opensAt(window, end))) return found.literal;
     if (cursor.ended) return null;
-    yield;
+    if (end < window.length) yield* awaitDecision(cursor, markers.literals);
+    else yield;
   }
+}
+
+/** Waits while the text at the cursor is the unfinished beginning of a literal. Each character is looked at once. */
+function* awaitDecision(cursor: TextCursor, literals: readonly string[]): Step<void> {
+  let seen = cursor.window.length - cursor.position;
+  const text = cursor.window.slice(cursor.position);
+  let open = literals.filter((literal) => literal.length > seen && literal.startsWith(text));
+  while (open.length > 0 && !cursor.ended) {
+    yield;
+    while (open.length > 0 && cursor.position + seen < cursor.window.length) {
+      const character = cursor.window[cursor.position + seen];
+      open = open.filter((literal) => literal[seen] === character);
+      seen++;
+      if (open.some((literal) => literal.length === seen)) open = [];
+    }
+  }
+  cursor.work += seen;
 }
 
 /** Skips white space. */
@@ -73,7 +89,7 @@ export function* peek(cursor: TextCursor, literals: readonly string[]): Step<str
       }
     }
     if (!open) return null;
-    yield;
+    yield* awaitDecision(cursor, literals);
   }
 }
 

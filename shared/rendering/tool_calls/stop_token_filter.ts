@@ -22,8 +22,8 @@ export class StopTokenFilter {
     return all.slice(0, end);
   }
 
-  /** What was held back, if it is no stop token. */
-  finish(): string {
-    return this.#tokens.has(this.#held) ? "" : this.#held;
+  /** What was held back: text, or the stop token. */
+  finish(): { readonly text: string; readonly stopToken: string } {
+    return this.#tokens.has(this.#held) ? { text: "", stopToken: this.#held } : { text: this.#held, stopToken: "" };
   }
 }

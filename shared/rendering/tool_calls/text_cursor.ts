@@ -36,7 +36,7 @@ export class TextCursor {
   feed(text: string): void {
     this.#passRead();
     this.window = this.window.length === 0 ? text : this.window + text;
-    this.work += this.window.length;
+    this.work += text.length;
   }
 
   /** Keeps the text from `offset` on readable with `slice` and `rewind`. A later call with a higher offset lets go of what is before it. */

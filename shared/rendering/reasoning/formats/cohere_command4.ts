@@ -7,5 +7,10 @@ export const COHERE_THINKING: ReasoningFormat = {
   names: ["cohere_command4"],
   framing: COHERE_FRAMING,
   stopTokens: ["<|END_OF_TURN_TOKEN|>"],
-  syntax: { type: "tags", starts: ["<|START_THINKING|>"], ends: ["<|END_THINKING|>"], closers: ["<|START_TEXT|>"] },
+  syntax: {
+    type: "tags",
+    starts: ["<|START_THINKING|>"],
+    ends: ["<|END_THINKING|>"],
+    closers: ["<|START_TEXT|>", "<|START_RESPONSE|>"],
+  },
 };

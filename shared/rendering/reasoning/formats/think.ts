@@ -1,6 +1,13 @@
 /** `<think>` ... `</think>`: most models. They differ in when a template opens the block, which is not read here. */
 
-import { CHATML_STOPS, DEEPSEEK_STOPS, GLM_STOPS, KIMI_STOPS, MINIMAX_STOPS } from "../../tool_calls/stop_tokens.ts";
+import {
+  CHATML_STOPS,
+  DEEPSEEK_STOPS,
+  GLM_STOPS,
+  KIMI_STOPS,
+  LLAMA_STOPS,
+  MINIMAX_STOPS,
+} from "../../tool_calls/stop_tokens.ts";
 import type { ReasoningFormat } from "../reasoning_format.ts";
 
 export const THINK: ReasoningFormat = {
@@ -20,6 +27,6 @@ export const THINK: ReasoningFormat = {
     "step3",
     "step3p5",
   ],
-  stopTokens: [...new Set([...CHATML_STOPS, ...DEEPSEEK_STOPS, ...GLM_STOPS, ...MINIMAX_STOPS, ...KIMI_STOPS])],
+  stopTokens: [CHATML_STOPS, DEEPSEEK_STOPS, GLM_STOPS, KIMI_STOPS, LLAMA_STOPS, MINIMAX_STOPS].flat(),
   syntax: { type: "tags", starts: ["<think>"], ends: ["</think>"] },
 };

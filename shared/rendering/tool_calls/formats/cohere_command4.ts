@@ -4,7 +4,12 @@ import { ListReader, type ListSyntax } from "../list_machine.ts";
 import type { ToolCallFormat } from "../tool_call_format.ts";
 
 /** What frames the answer. */
-export const COHERE_FRAMING: readonly string[] = ["<|START_TEXT|>", "<|END_TEXT|>"];
+export const COHERE_FRAMING: readonly string[] = [
+  "<|START_TEXT|>",
+  "<|END_TEXT|>",
+  "<|START_RESPONSE|>",
+  "<|END_RESPONSE|>",
+];
 
 const SYNTAX: ListSyntax = {
   starts: ["<|START_ACTION|>"],

@@ -1,6 +1,6 @@
 /** Llama 3: JSON calls behind `<|python_tag|>`, or bare at the beginning of the answer, separated by semicolons. */
 
-import { type CallKeys, COMMON_KEYS } from "../json_call.ts";
+import { COMMON_KEYS, type NamedKeys } from "../json_call.ts";
 import { CallBlock, type MachineContext } from "../call_block.ts";
 import { ListReader, type ListSyntax } from "../list_machine.ts";
 import { peek, skipSpace } from "../reading.ts";
@@ -11,7 +11,7 @@ import type { BlockReader, ToolCallFormat } from "../tool_call_format.ts";
 const SYNTAX: ListSyntax = { starts: ["<|python_tag|>"], end: null, keys: COMMON_KEYS, separator: ";" };
 
 /** A bare object is a call only if it has arguments: an answer may be JSON with a name in it. */
-const BARE_KEYS: CallKeys = { ...COMMON_KEYS, needsArguments: true };
+const BARE_KEYS: NamedKeys = { ...COMMON_KEYS, needsArguments: true };
 
 function readerOf(context: MachineContext): BlockReader {
   const list = new ListReader(context, SYNTAX);
@@ -31,7 +31,7 @@ function* readOpening(context: MachineContext, list: ListReader): Step<void> {
   cursor.release();
   if ((yield* peek(cursor, ["{"])) === null) return;
   const block = new CallBlock(context);
-  yield* list.readSequence(block, BARE_KEYS, "nothing");
+  yield* list.readBare(block, BARE_KEYS);
   block.close("nothing");
 }
 
