@@ -9,12 +9,14 @@ import { CreateTask, FinishTask, ListTasks, PutReward, ResultQuery } from "../..
 import { checkSamplingIds } from "../../shared/services/check_sampling_ids.ts";
 import { taskSettings } from "../../shared/services/task_settings.ts";
 import type { HandlerServices } from "../handler_services.ts";
+import { normalizeRewardsRoute } from "./normalize_rewards.ts";
 import { taskBody, taskSummary, turnBody } from "./task_body.ts";
 
 /** The tasks endpoints, to be mounted at their slug. */
 export function createTasksApp(services: HandlerServices): Hono {
   const app = new Hono();
   app.post("/", (context) => create(context, services));
+  app.post("/rewards/normalize", (context) => normalizeRewardsRoute(context, services));
   app.get("/", (context) => list(context, services));
   app.get("/:id", (context) => get(context, services));
   app.delete("/:id", (context) => drop(context, services));
