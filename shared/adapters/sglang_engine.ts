@@ -52,7 +52,7 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
 
   /** One POST to /generate. The watchdog aborts it after a silence; `touch` says that something was heard. */
   async function post(
-    body: string,
+    body: Uint8Array<ArrayBuffer>,
     routingKey: string | null,
     signal: AbortSignal,
   ): Promise<{ response: Response; touch: () => void; done: () => void; silence: AbortSignal }> {
@@ -236,7 +236,7 @@ function attemptId(rid: string, tries: number): string {
 }
 
 /** The body; the ids come from the series' kept JSON text and are not serialised again. */
-function generateBody(request: EngineRequest, rid: string): string {
+function generateBody(request: EngineRequest, rid: string): Uint8Array<ArrayBuffer> {
   const sampling: SamplingParams = { ...request.sampling, skip_special_tokens: false };
   const rest = JSON.stringify({
     rid,
@@ -245,11 +245,11 @@ function generateBody(request: EngineRequest, rid: string): string {
     logprob_start_len: -1,
     stream: request.stream,
   });
-  return `{"input_ids":[${request.input.json()}],${rest.slice(1)}`;
+  return bodyOf(request.input, rest);
 }
 
 /** One greedy step over prompt and response; logprobs from the prompt's last position, so that its prefix may be cached. */
-function scoreBody(request: ScoreRequest): string {
+function scoreBody(request: ScoreRequest): Uint8Array<ArrayBuffer> {
   const rest = JSON.stringify({
     rid: attemptId(request.rid, 0),
     sampling_params: { max_new_tokens: 1, temperature: 0, skip_special_tokens: false },
@@ -257,7 +257,12 @@ function scoreBody(request: ScoreRequest): string {
     logprob_start_len: request.prompt.length - 1,
     stream: false,
   });
-  return `{"input_ids":[${TokenSeries.of(request.prompt).append(request.response).json()}],${rest.slice(1)}`;
+  return bodyOf(TokenSeries.of(request.prompt).append(request.response), rest);
+}
+
+/** `rest`: the body's other fields as a JSON object. */
+function bodyOf(input: TokenSeries, rest: string): Uint8Array<ArrayBuffer> {
+  return input.jsonBetween('{"input_ids":[', `],${rest.slice(1)}`);
 }
 
 function parseReply(text: string): unknown {

@@ -2,7 +2,7 @@
 
 /**
  * A series of token ids: a parent series and the ids appended to it. Appending never copies the prefix, and the JSON
- * text of a prefix is made once, so that a prompt of any length is sent at the cost of its newest part.
+ * text of a prefix is made once, so that a prompt of any length is sent at the cost of copying bytes.
  */
 export class TokenSeries {
   /** The series of no tokens. */
@@ -12,7 +12,8 @@ export class TokenSeries {
   readonly length: number;
   readonly #parent: TokenSeries | null;
   readonly #own: Uint32Array;
-  #json: string | null = null;
+  /** The text of `#own`, once it was asked for. */
+  #json: Uint8Array | null = null;
 
   private constructor(parent: TokenSeries | null, own: Uint32Array) {
     this.#parent = parent;
@@ -49,23 +50,53 @@ export class TokenSeries {
   }
 
   /**
-   * The ids as JSON text without the brackets: `1,2,3`. Kept on the series it was made for; the prefix it was made from
-   * gives its own copy up, so that a long task keeps one text and not one a turn.
+   * The text `before`, the ids as JSON text without brackets (`1,2,3`), the text `after`: in UTF-8, in one new array.
+   * Each series keeps the text of its own ids, so that a prefix is spelled out once, however many prompts begin with it.
    */
-  json(): string {
-    if (this.#json !== null) return this.#json;
-    const pending: TokenSeries[] = [];
-    let known = this.#parent;
-    while (known !== null && known.#json === null) {
-      pending.push(known);
-      known = known.#parent;
+  jsonBetween(before: string, after: string): Uint8Array<ArrayBuffer> {
+    const parts = [this.#ownJson()];
+    for (let node = this.#parent; node !== null; node = node.#parent) parts.push(node.#ownJson());
+    const encoder = new TextEncoder();
+    const [head, tail] = [encoder.encode(before), encoder.encode(after)];
+    const around = head.length + parts.length - 1 + tail.length;
+    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, around));
+    bytes.set(head);
+    let at = head.length;
+    for (let k = parts.length - 1; k >= 0; k--) {
+      bytes.set(parts[k]!, at);
+      at += parts[k]!.length;
+      if (k > 0) bytes[at++] = COMMA;
     }
-    let text = known === null ? "" : known.#json ?? "";
-    for (const own of [...pending.reverse().map((series) => series.#own), this.#own]) {
-      if (own.length > 0) text += (text === "" ? "" : ",") + own.join(",");
-    }
-    if (known !== null) known.#json = null;
-    this.#json = text;
-    return text;
+    bytes.set(tail, at);
+    return bytes;
   }
+
+  /** Only the series of no tokens has no ids of its own, and it is nobody's parent. */
+  #ownJson(): Uint8Array {
+    return this.#json ??= spelledOut(this.#own);
+  }
+}
+
+const COMMA = 44;
+const ZERO = 48;
+/** A uint32 has ten digits at most. */
+const MOST_DIGITS = 10;
+
+/** The ids in decimal, commas between them, as ASCII. */
+function spelledOut(ids: Uint32Array): Uint8Array {
+  const bytes = new Uint8Array(ids.length * (MOST_DIGITS + 1));
+  let end = 0;
+  for (let k = 0; k < ids.length; k++) {
+    if (k > 0) bytes[end++] = COMMA;
+    let rest = ids[k]!;
+    let digits = 1;
+    for (let power = 10; power <= rest; power *= 10) digits++;
+    end += digits;
+    for (let at = end - 1; digits > 0; digits--, at--) {
+      const next = Math.floor(rest / 10);
+      bytes[at] = ZERO + rest - next * 10;
+      rest = next;
+    }
+  }
+  return bytes.slice(0, end);
 }
