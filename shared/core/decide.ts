@@ -94,7 +94,8 @@ function relationOf(forest: Forest, entry: ForestEntry, walks: Walks): RelationP
     const { echo, also, reasoning } = history.related;
     const turn = forest.turn(history.related.turn);
     const unit = turn.history.open === null || echo === "missing" ? turn.node.depth : turn.node.depth - 1;
-    const received = receivedAt(forest, entry, unit);
+    const isAlike = echo === "exact" || echo === "representation";
+    const received = isAlike ? null : receivedAt(forest, entry, unit);
     return {
       relation: echo === "missing" ? "branch" : "append",
       ...related(entry, turn),
