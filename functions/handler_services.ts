@@ -3,6 +3,7 @@
 import type { Background } from "../shared/ports/background.ts";
 import type { Clock } from "../shared/ports/clock.ts";
 import type { Ids } from "../shared/ports/ids.ts";
+import type { Metrics } from "../shared/ports/metrics.ts";
 import type { Logger } from "../shared/ports/logger.ts";
 import type { CallsInFlight } from "../shared/services/calls_in_flight.ts";
 import type { TaskCloser } from "../shared/services/close_task.ts";
@@ -19,6 +20,7 @@ export interface HandlerServices {
   readonly closer: TaskCloser;
   readonly exporter: TaskExporter;
   readonly inFlight: CallsInFlight;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;

@@ -3,6 +3,7 @@
 import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
 import { createJsonLogger } from "./adapters/json_logger.ts";
 import { createMemoryStore } from "./adapters/memory_store.ts";
+import { createPrometheusMetrics } from "./adapters/prometheus_metrics.ts";
 import { createRandomIds } from "./adapters/random_ids.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { createTrackedBackground } from "./adapters/tracked_background.ts";
@@ -67,7 +68,15 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
   });
   const model = await buildModel(environment, { tokenizer, engine, clock, files, logger });
   const store = await openStore(environment, clock, logger);
-  const services = composeServices({ store, models: [model], clock, ids, logger, background }, environment);
+  const services = composeServices({
+    store,
+    models: [model],
+    clock,
+    ids,
+    logger,
+    background,
+    createMetrics: createPrometheusMetrics,
+  }, environment);
   const stopSweeping = new AbortController();
   background.run("sweep expired tasks", sweepUntil(store, clock, stopSweeping.signal));
   return {

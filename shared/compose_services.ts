@@ -5,6 +5,7 @@ import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Logger } from "./ports/logger.ts";
+import type { Metrics } from "./ports/metrics.ts";
 import type { TaskStore } from "./ports/task_store.ts";
 import type { Environment } from "./schemas/environment.ts";
 import { CallsInFlight } from "./services/calls_in_flight.ts";
@@ -24,13 +25,16 @@ export interface Adapters {
   readonly ids: Ids;
   readonly logger: Logger;
   readonly background: Background;
+  /** Makes the counters of this process. */
+  readonly createMetrics: (options: { readonly callsInFlight: () => number }) => Metrics;
 }
 
 /** Services over adapters, with the limits of the environment. */
-export interface ComposedServices extends Omit<Adapters, "models"> {
+export interface ComposedServices extends Omit<Adapters, "models" | "createMetrics"> {
   readonly models: ModelCatalog;
   readonly tasks: TaskService;
   readonly inFlight: CallsInFlight;
+  readonly metrics: Metrics;
   readonly recorder: TurnRecorder;
   readonly closer: TaskCloser;
   readonly exporter: TaskExporter;
@@ -49,20 +53,23 @@ const VIEW_BYTES = 512 * 1024 * 1024;
 
 /** Builds the services. */
 export function composeServices(adapters: Adapters, environment: Environment): ComposedServices {
-  const { store, clock, ids, background } = adapters;
+  const { store, clock, ids, background, createMetrics } = adapters;
   const models = new ModelCatalog(adapters.models);
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
   const views = new TaskViews(store, { maxBytes: VIEW_BYTES });
   const inFlight = new CallsInFlight();
+  const metrics = createMetrics({ callsInFlight: () => inFlight.total });
   const leases = new CallLeases({ store, clock, background });
+  const exporter = new TaskExporter({ store, views, models });
   return {
     ...adapters,
     models,
     tasks,
     inFlight,
-    recorder: new TurnRecorder({ store, tasks, views, inFlight, leases, clock, ids }),
+    metrics,
+    recorder: new TurnRecorder({ store, tasks, views, inFlight, leases, clock, ids, metrics }),
     closer: new TaskCloser({ tasks, inFlight, leases, views, clock }),
-    exporter: new TaskExporter({ store, views, models }),
+    exporter,
     maxBytes: environment.MAX_BODY_BYTES,
     keepAliveMs: KEEP_ALIVE_MS,
     adminKey: environment.VERBATIM_ADMIN_KEY,

@@ -8,6 +8,7 @@ import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
 import { createJsonLogger } from "./adapters/json_logger.ts";
 import { loadTokenizerFiles } from "./adapters/load_tokenizer_files.ts";
 import { createMemoryStore } from "./adapters/memory_store.ts";
+import { createPrometheusMetrics } from "./adapters/prometheus_metrics.ts";
 import { createRandomIds } from "./adapters/random_ids.ts";
 import { readEnvironment } from "./adapters/read_environment.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
@@ -75,5 +76,13 @@ export async function composeSupabase(): Promise<ComposedServices> {
     maxContextTokens: environment.MAX_CONTEXT_LEN,
     createdAtS: Math.floor(clock.now() / 1000),
   };
-  return composeServices({ store: createMemoryStore(), models: [model], clock, ids, logger, background }, environment);
+  return composeServices({
+    store: createMemoryStore(),
+    models: [model],
+    clock,
+    ids,
+    logger,
+    background,
+    createMetrics: createPrometheusMetrics,
+  }, environment);
 }

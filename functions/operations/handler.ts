@@ -1,14 +1,18 @@
-/** Is the process alive, and is it ready? */
+/** Is the process alive, is it ready, and what has it done? */
 
 import { Hono } from "hono";
 import type { HandlerServices } from "../handler_services.ts";
 
 const READY_TIMEOUT_MS = 5000;
 
-/** `GET /healthz` and `GET /readyz`. */
+/** `GET /healthz`, `GET /readyz` and `GET /metrics`. */
 export function createOperationsApp(services: HandlerServices): Hono {
   const app = new Hono();
   app.get("/healthz", (context) => context.json({ status: "ok" }));
+  app.get("/metrics", async (context) => {
+    const { contentType, body } = await services.metrics.text();
+    return context.body(body, 200, { "content-type": contentType });
+  });
   app.get("/readyz", async (context) => {
     const models = await Promise.all(
       services.models.list().map(async (model) => {

@@ -15,6 +15,13 @@ export interface LocalCall {
 export class CallsInFlight {
   readonly #byTask = new Map<string, Map<string, LocalCall>>();
 
+  /** Number of calls of all tasks. */
+  get total(): number {
+    let total = 0;
+    for (const calls of this.#byTask.values()) total += calls.size;
+    return total;
+  }
+
   /** Number of calls of a task. */
   count(uid: string): number {
     return this.#byTask.get(uid)?.size ?? 0;

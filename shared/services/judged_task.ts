@@ -2,10 +2,11 @@
 
 import { Forest } from "../core/forest.ts";
 import type { Judgement } from "../core/judgement.ts";
-import type { TaskEvent, TaskRecord } from "../core/task.ts";
+import type { TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
 import { judge } from "../core/verdict.ts";
 import type { TaskStore } from "../ports/task_store.ts";
+import { deliveries } from "./deliveries.ts";
 import type { TaskViews } from "./task_views.ts";
 
 /** What is known of a task. */
@@ -42,14 +43,4 @@ export async function judgeTask(
   const { history, echo, main } = task.settings;
   const judgement = judge(forest, { history, echo, final: task.status === "finished", hasSelector: main !== null });
   return { task, turns, forest, judgement, delivered: deliveries(events) };
-}
-
-function deliveries(events: readonly TaskEvent[]): Map<number, boolean> {
-  const delivered = new Map<number, boolean>();
-  for (const { type, turn } of events) {
-    if (turn === null) continue;
-    if (type === "delivered") delivered.set(turn, true);
-    else if (type === "undelivered" && delivered.get(turn) !== true) delivered.set(turn, false);
-  }
-  return delivered;
 }

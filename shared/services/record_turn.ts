@@ -9,10 +9,12 @@ import type { TaskRecord } from "../core/task.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
+import type { CallOutcome, Metrics } from "../ports/metrics.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import type { AgentCall, Following } from "./agent_call.ts";
 import { answerOfTurn, eventsOfAnswer } from "./answer_of_turn.ts";
 import type { CallLeases } from "./call_leases.ts";
+import { deliveries } from "./deliveries.ts";
 import type { CallsInFlight } from "./calls_in_flight.ts";
 import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { commitTurn } from "./commit_turn.ts";
@@ -33,6 +35,7 @@ export interface TurnRecorderOptions {
   readonly leases: CallLeases;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly metrics: Metrics;
 }
 
 /** A call on its way, with what is known of it before anything is read. */
@@ -45,6 +48,12 @@ interface Running {
   readonly digest: string;
   /** Whether the same request again means the same answer again. */
   readonly wantsReplay: boolean;
+}
+
+/** How a call ended well. */
+interface Ended {
+  readonly outcome: CallOutcome;
+  readonly answer: Answer;
 }
 
 /** Serves agents' calls and records them as turns. */
@@ -83,7 +92,7 @@ export class TurnRecorder {
       settled: async (answer, delivered) => {
         const task = agent.read?.task;
         if (task === undefined || answer.turn === null) return;
-        (await this.#options.views.of(task)).delivered.set(answer.turn, delivered);
+        (await this.#options.views.of(task)).settleDelivery(answer.turn, delivered);
         const event = this.#options.tasks.event(delivered ? "delivered" : "undelivered", answer.turn, {});
         await this.#options.store.putEvents(task, [event]);
       },
@@ -92,26 +101,32 @@ export class TurnRecorder {
 
   /** Runs a call to its end; never rejects. */
   async #run(running: Running): Promise<void> {
+    const { clock, metrics } = this.#options;
     const { call, agent } = running;
+    let outcome: CallOutcome;
     try {
       const task = agent.read?.task ?? null;
-      const answer = task === null || !task.settings.capture
+      const ended = task === null || !task.settings.capture
         ? await this.#unrecorded(running, task)
         : await this.#recorded(running, task);
-      call.emit({ type: "end", answer });
+      outcome = ended.outcome;
+      call.emit({ type: "end", answer: ended.answer });
     } catch (thrown) {
       // An abort's reason is what happened; what it made of the engine call is not.
-      call.fail(call.signal.aborted ? abortError(call.signal.reason) : thrown);
+      const error = call.signal.aborted ? abortError(call.signal.reason) : thrown;
+      outcome = `error:${error instanceof VerbatimError ? error.code : "internal"}`;
+      call.fail(error);
     }
+    metrics.callEnded({ dialect: agent.dialect, outcome, seconds: (clock.now() - agent.arrivedAtMs) / 1000 });
   }
 
-  async #unrecorded(running: Running, task: TaskRecord | null): Promise<Answer> {
+  async #unrecorded(running: Running, task: TaskRecord | null): Promise<Ended> {
     const prepared = await this.#prepare(running, task, null);
-    return (await runTurn(prepared, running.call, this.#options)).answer;
+    return { outcome: "unrecorded", answer: (await runTurn(prepared, running.call, this.#options)).answer };
   }
 
-  async #recorded(running: Running, task: TaskRecord): Promise<Answer> {
-    const { store, views, clock } = this.#options;
+  async #recorded(running: Running, task: TaskRecord): Promise<Ended> {
+    const { store, views, clock, metrics } = this.#options;
     const { call } = running;
     const view = await views.of(task);
     const earlier = await this.#earlierAnswer(running, task, view);
@@ -119,14 +134,17 @@ export class TurnRecorder {
 
     const prepared = await this.#prepare(running, task, view);
     const lease = this.#options.leases.take(task, { ...running, rid: prepared.rid });
+    let committed = false;
     try {
       const generated = await runTurn(prepared, call, this.#options);
       call.signal.throwIfAborted();
+      await lease.stop();
       const commit = (expectRepeat: null | undefined) =>
         view.exclusive(() =>
-          commitTurn({ store, clock, view }, task, {
+          commitTurn({ store, clock, view }, read, {
             turn: generated.turn,
             units: running.units,
+            prompt: prepared.prompt,
             expectRepeat,
             callId: running.callId,
           })
@@ -138,9 +156,13 @@ export class TurnRecorder {
         outcome = await commit(undefined);
       }
       if (outcome.kind !== "committed") throw new Error("A commit that expects nothing was refused for a repeat");
-      return { ...generated.answer, turn: outcome.turn.record.turn };
+      committed = true;
+      const { record } = outcome.turn;
+      if (prepared.place !== null) metrics.turnCommitted(record, prepared.place);
+      view.startDelivery(record.turn);
+      return { outcome: "turn", answer: { ...generated.answer, turn: record.turn } };
     } finally {
-      lease.release();
+      lease.release({ removed: committed });
     }
   }
 
@@ -155,18 +177,12 @@ export class TurnRecorder {
   }
 
   async #wasDelivered(task: TaskRecord, view: TaskView, turn: number): Promise<boolean> {
-    const known = view.delivered.get(turn);
-    if (known !== undefined) return known;
-    const events = await this.#options.store.listEvents(task.uid);
-    for (const event of events) {
-      if (event.turn === null) continue;
-      if (event.type === "delivered") view.delivered.set(event.turn, true);
-      if (event.type === "undelivered" && !view.delivered.get(event.turn)) view.delivered.set(event.turn, false);
-    }
-    return view.delivered.get(turn) ?? false;
+    const { clock, store } = this.#options;
+    const known = await view.deliveryOf(turn, clock);
+    return known ?? deliveries(await store.listEvents(task.uid)).get(turn) ?? false;
   }
 
-  async #replay(running: Running, task: TaskRecord, view: TaskView, turn: number): Promise<Answer> {
+  async #replay(running: Running, task: TaskRecord, view: TaskView, turn: number): Promise<Ended> {
     const { store, tasks } = this.#options;
     const current = await store.getTask(task.taskId);
     if (current !== null && current.task.uid === task.uid) await view.catchUp(store, current.task);
@@ -175,7 +191,7 @@ export class TurnRecorder {
     const answer = answerOfTurn(answered, view);
     await store.putEvents(task, [tasks.event("replayed", turn, {})]);
     for (const event of eventsOfAnswer(answer)) if (event.type !== "end") running.call.emit(event);
-    return answer;
+    return { outcome: "replay", answer };
   }
 
   /** Renders the prompt and settles how much may be sampled. Nothing is sent and nothing is consumed here. */
@@ -208,6 +224,7 @@ export class TurnRecorder {
       agent,
       task,
       parent: extend?.turn ?? null,
+      place: located,
       observation: rendered.ids,
       prompt,
       opensReasoning: rendered.opensReasoning,

@@ -1,6 +1,7 @@
 /** Runs one generation for the clients that wait for it and, in a task, commits it as a turn. */
 
 import type { AssistantMessage } from "../core/message.ts";
+import type { Located } from "../core/locate.ts";
 import { basisOf, type SamplingParams } from "../core/sampling.ts";
 import type { TaskRecord } from "../core/task.ts";
 import { packLogprobs } from "../core/turn_codec.ts";
@@ -22,6 +23,8 @@ export interface PreparedTurn {
   readonly task: TaskRecord | null;
   /** The turn whose series is extended, or null. */
   readonly parent: number | null;
+  /** How the request relates to earlier turns; null where nothing is recorded. */
+  readonly place: Pick<Located, "relation" | "echo"> | null;
   /** Tokens that the parent's series does not hold. */
   readonly observation: Uint32Array;
   /** Everything the engine is given. */

@@ -5,7 +5,11 @@ import { Forest } from "../core/forest.ts";
 import type { TaskRecord } from "../core/task.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { Turn } from "../core/turn.ts";
-import type { TaskStore } from "../ports/task_store.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
+
+/** An answer that is still being sent after this time counts as not delivered. */
+const DELIVERY_WAIT_MS = 1000;
 
 /** A task's turns as one process sees them. Grows as turns are committed, by whichever process. */
 export class TaskView {
@@ -15,9 +19,15 @@ export class TaskView {
   readonly forest: Forest = new Forest();
   /** Turns by number. */
   readonly turns: Turn[] = [];
-  /** Whether a turn's answer went out whole, as far as this process saw it. */
-  readonly delivered: Map<number, boolean> = new Map();
+  /** The record as this process's latest commit left it; null before the first. Others may have changed it since. */
+  head: VersionedTask | null = null;
+  readonly #prompts: TokenSeries[] = [];
   readonly #series: TokenSeries[] = [];
+  /** Whether a turn's answer went out whole, as far as this process sends it. */
+  readonly #deliveries = new Map<
+    number,
+    { readonly sent: Promise<boolean>; readonly settle: (sent: boolean) => void }
+  >();
   readonly #onGrow: (view: TaskView, bytes: number) => void;
   #bytes = 0;
   /** The latest turn that answers a request digest. */
@@ -44,23 +54,59 @@ export class TaskView {
   }
 
   /** What a turn was sampled from. */
-  promptOf(turn: Turn): TokenSeries {
-    const { parent } = turn.record;
-    return (parent === null ? TokenSeries.EMPTY : this.series(parent)).append(turn.observation);
+  promptOf(turn: number): TokenSeries {
+    const prompt = this.#prompts[turn];
+    if (prompt === undefined) throw new VerbatimError("turn_not_found", `There is no turn ${turn}`);
+    return prompt;
   }
 
-  /** Adds the next turn. One that is known already changes nothing. */
-  add(turn: Turn): void {
+  /** Adds the next turn. One that is known already changes nothing. `prompt`: what it was sampled from, where it is at hand. */
+  add(turn: Turn, prompt: TokenSeries = this.#promptFrom(turn)): void {
     const { record } = turn;
     if (record.turn < this.turns.length) return;
     if (record.turn > this.turns.length) throw new Error(`Turn ${record.turn} was added before ${this.turns.length}`);
     this.turns.push(turn);
     this.repeats.set(record.digest, record.turn);
-    this.#series.push(this.promptOf(turn).append(turn.completion));
+    this.#prompts.push(prompt);
+    this.#series.push(prompt.append(turn.completion));
     this.forest.add(record.turn, record.parent, turn.detail.history);
-    const bytes = 4096 + 8 * turn.observation.length + 16 * turn.completion.length;
+    // Ids, logprobs and their JSON text; the record and the place in the history.
+    const bytes = 4096 + 12 * turn.observation.length + 20 * turn.completion.length;
     this.#bytes += bytes;
     this.#onGrow(this, bytes);
+  }
+
+  /** This process begins to send the answer of a turn. */
+  startDelivery(turn: number): void {
+    const { promise: sent, resolve: settle } = Promise.withResolvers<boolean>();
+    this.#deliveries.set(turn, { sent, settle });
+  }
+
+  /** The answer of a turn went out whole, or did not. Once it did, it stays delivered. */
+  settleDelivery(turn: number, delivered: boolean): void {
+    const known = this.#deliveries.get(turn);
+    known?.settle(delivered);
+    if (known === undefined || delivered) {
+      this.#deliveries.set(turn, { sent: Promise.resolve(delivered), settle: () => {} });
+    }
+  }
+
+  /**
+   * Whether the answer went out whole; null where this process did not send it. A client may ask again before the host
+   * has told us that its last answer has left: that moment is waited for.
+   */
+  async deliveryOf(turn: number, clock: Clock): Promise<boolean | null> {
+    const known = this.#deliveries.get(turn);
+    if (known === undefined) return null;
+    const timer = new AbortController();
+    const late = clock.sleep(DELIVERY_WAIT_MS, timer.signal).then(() => false, () => false);
+    const sent = await Promise.race([known.sent, late]);
+    timer.abort();
+    return sent;
+  }
+
+  #promptFrom({ record, observation }: Turn): TokenSeries {
+    return (record.parent === null ? TokenSeries.EMPTY : this.series(record.parent)).append(observation);
   }
 
   /** Runs one commit of this process at a time: they would only race against each other on the task record. */
