@@ -11,6 +11,7 @@ import type { Tokenizer } from "../ports/tokenizer.ts";
 import { compileChatTemplate } from "./chat_template.ts";
 import { checkRenderer, type RendererCheck } from "./check_renderer.ts";
 import { ConversationText } from "./conversation_text.ts";
+import { createCompletionParser } from "./create_completion_parser.ts";
 import { detectParsers } from "./detect_parsers.ts";
 import type { CallToName, Family } from "./families/family.ts";
 import { findFamily } from "./families/find_family.ts";
@@ -39,7 +40,8 @@ export interface RendererOptions {
   readonly templateDefaults?: TemplateSettings;
   /** Whether special tokens that messages or tools write count as such. Default false: they are plain text. */
   readonly trustSpecialTokens?: boolean;
-  readonly createParser: CreateParser;
+  /** Default: this project's own parsers. */
+  readonly createParser?: CreateParser;
   /** Milliseconds since the epoch, for templates that write the date. Default: the system's clock. */
   readonly now?: () => number;
 }
@@ -63,7 +65,7 @@ export function createRenderer(options: RendererOptions): Renderer {
   const toolCallParser = chosen(options.toolCallParser, detected.toolCallParser);
   const reasoningParser = chosen(options.reasoningParser, detected.reasoningParser);
   const family = findFamily(options.family ?? "auto", { toolCallParser, reasoningParser });
-  const { createParser } = options;
+  const createParser = options.createParser ?? createCompletionParser;
   mustParse(createParser, { toolCallParser, reasoningParser });
   const closing = closingToken(prompt, tokenizer);
   const stopTokenIds = stopTokens(tokenizer, closing, options.stopTokenIds ?? [], family);

@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
 import { VerbatimError } from "../core/errors.ts";
 import type { AssistantMessage, Message, ToolCall, ToolDefinition } from "../core/message.ts";
-import type { CompletionParser } from "../ports/completion_parser.ts";
 import { createRenderer, type RendererOptions } from "./create_renderer.ts";
 
 const tokenizer = await qwen3Tokenizer();
@@ -11,17 +10,7 @@ const renderer = qwen3();
 const IM_END = 151645;
 
 function qwen3(options: Partial<RendererOptions> = {}) {
-  return createRenderer({ tokenizer, createParser, ...options });
-}
-
-/** No completion is parsed here; names are checked, though. */
-function createParser({ toolCallParser }: { toolCallParser: string | null }): CompletionParser {
-  if (toolCallParser === "unheard") throw new VerbatimError("invalid_request", "There is no parser unheard.");
-  return {
-    push: () => [],
-    finish: () => [],
-    result: () => ({ reasoning: null, content: null, toolCalls: [], parse: { status: "ok", problems: [] } }),
-  };
+  return createRenderer({ tokenizer, ...options });
 }
 
 const TOOL: ToolDefinition = {
@@ -76,6 +65,26 @@ Deno.test("createRenderer takes the parsers it is told", () => {
   assert.equal(told.toolCallParser, "hermes");
   assert.equal(told.reasoningParser, null);
   assert.equal(told.family, "general");
+});
+
+Deno.test("parser gives this project's parser for the renderer's formats", () => {
+  const parser = renderer.parser({ tools: [TOOL], toolChoice: "auto", opensReasoning: false });
+  parser.push('<think>\nWhy.\n</think>\n\nText.\n<tool_call>\n{"name": "read", "arguments": {}}\n</tool_call>');
+  parser.finish();
+  assert.deepEqual(parser.result(), {
+    reasoning: "Why.",
+    content: "Text.",
+    toolCalls: [{ name: "read", arguments: "{}" }],
+    parse: { status: "ok", problems: [] },
+  });
+});
+
+Deno.test("callId gives ids in the family's form", () => {
+  const random = (digits: number) => "0123456789abcdef0123456789abcdef".slice(0, digits);
+  const call = { name: "read", priorCalls: 7, random };
+  assert.equal(renderer.callId(call), "call_0123456789abcdef01234567");
+  assert.equal(qwen3({ family: "kimi_k2" }).callId(call), "functions.read:7");
+  assert.equal(qwen3({ family: "mistral" }).callId(call), "012345678");
 });
 
 Deno.test("createRenderer refuses a stop token outside the vocabulary and an unknown family", () => {
@@ -207,6 +216,15 @@ Deno.test("renderIncrement follows the template settings", async () => {
       "<|im_start|>assistant\n<think>\n\n</think>\n\n",
     ),
   );
+});
+
+Deno.test("a family's own stop tokens close a turn in the template's stead", async () => {
+  const family = qwen3({ family: "gpt_oss", stopTokenIds: [151643] });
+  const request = { appended: [user("Hi")], tools: [], settings: {} };
+  const closed = await family.renderIncrement({ ...request, lastToken: IM_END });
+  assert.equal(tokenizer.decode(closed.ids), "\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  const open = await family.renderIncrement({ ...request, lastToken: 151643 });
+  assert.ok(tokenizer.decode(open.ids).startsWith("<|im_end|>\n"), "not one of the family's");
 });
 
 Deno.test("rendering stops when its signal is aborted", async () => {

@@ -9,7 +9,9 @@ export function fromJson(value: Json, trusted = false): Value {
   if (typeof value === "string") return trusted ? value : foreign(value);
   if (typeof value === "number") {
     if (!Number.isInteger(value)) return new Float(value);
-    return Number.isSafeInteger(value) ? value + 0 : BigInt(value);
+    if (Number.isSafeInteger(value)) return value + 0;
+    // Digits beyond a double's are lost; the shortest that read back are likelier what was written.
+    return BigInt(Math.abs(value) < 1e21 ? String(value) : value);
   }
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => fromJson(item, trusted));
