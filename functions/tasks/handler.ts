@@ -113,14 +113,16 @@ async function explain(context: Context, services: HandlerServices): Promise<Res
 
 async function finish(context: Context, services: HandlerServices): Promise<Response> {
   const request = await readBody(context, FinishTask, { ...services, emptyIsObject: true });
-  const task = await services.closer.finish(context.req.param("id") ?? "", {
+  const { task, closedNow } = await services.closer.finish(context.req.param("id") ?? "", {
     outcome: request.outcome ?? null,
     cause: request.cause ?? null,
     reward: request.reward ?? null,
     metadata: request.metadata ?? {},
     waitMs: request.wait_s * 1000,
   });
-  return context.json(await services.exporter.result(task, { format: "region" }));
+  const region = await services.exporter.region(task);
+  if (closedNow) services.metrics.taskFinished({ outcome: task.outcome ?? "completed", reason: region.reason });
+  return context.json(region);
 }
 
 async function reward(context: Context, services: HandlerServices): Promise<Response> {

@@ -28,7 +28,10 @@ export class TaskCloser {
   }
 
   /** Refuses new calls, waits up to `waitMs` for running ones, aborts the rest, closes. A finished task stays as it is. */
-  async finish(taskId: string, request: FinishRequest & { readonly waitMs: number }): Promise<TaskRecord> {
+  async finish(
+    taskId: string,
+    request: FinishRequest & { readonly waitMs: number },
+  ): Promise<{ task: TaskRecord; closedNow: boolean }> {
     const { tasks, inFlight, leases, clock } = this.#options;
     const task = await tasks.startClosing(taskId);
     if (task.status !== "finished") {

@@ -5,19 +5,25 @@ import { packPath } from "../core/packed_path.ts";
 import { exportHead, pathNotes, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
 
+/** What every export begins with, why there is no region, and the region. */
+export interface RegionExport extends Record<string, unknown> {
+  readonly reason: string | null;
+}
+
 /** The region, or null with the reason. Three arrays of one length; observed tokens have mask 0 and logprob 0.0. */
-export function exportRegion(judged: JudgedTask): Record<string, unknown> {
+export function exportRegion(judged: JudgedTask): RegionExport {
   const { judgement, forest } = judged;
   const rows = leaves(forest, judgement);
   const last = judgement.mainLine.at(-1);
   const reason = reasonAgainst(judged);
   const otherRows = Math.max(0, rows.length - 1);
   if (reason !== null || last === undefined) {
-    return { ...exportHead(judged, reason, judgement.notes), result: null, other_rows: rows.length };
+    return { ...exportHead(judged, reason, judgement.notes), reason, result: null, other_rows: rows.length };
   }
   const path = packPath(forest.path(last).map((turn) => judged.turns[turn]!));
   return {
     ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path])]),
+    reason: null,
     result: {
       prompt_token_ids: Array.from(path.prompt),
       completion_token_ids: Array.from(path.response),

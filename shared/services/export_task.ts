@@ -4,7 +4,7 @@ import type { TaskRecord } from "../core/task.ts";
 import type { TurnRole } from "../core/judgement.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import { explainTask } from "./explain_task.ts";
-import { exportRegion } from "./export_region.ts";
+import { exportRegion, type RegionExport } from "./export_region.ts";
 import { exportRows } from "./export_rows.ts";
 import { type JudgedTask, judgeTask } from "./judged_task.ts";
 import type { ModelCatalog } from "./model_catalog.ts";
@@ -28,6 +28,11 @@ export class TaskExporter {
   /** The task judged: its turns, and what each of them is. */
   judged(task: TaskRecord): Promise<JudgedTask> {
     return judgeTask(this.#context, task);
+  }
+
+  /** The main line as one region, or null with the reason. */
+  async region(task: TaskRecord): Promise<RegionExport> {
+    return exportRegion(await this.judged(task));
   }
 
   /** The result in the form asked for. */

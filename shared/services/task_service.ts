@@ -135,15 +135,20 @@ export class TaskService {
     return await this.#change(taskId, (task) => task.status === "open" ? { ...task, status: "closing" } : null);
   }
 
-  /** Closes the task for good. Repeated with the same reward it changes nothing; with another it is `conflict`. */
-  async close(taskId: string, request: FinishRequest): Promise<TaskRecord> {
-    const closed = await this.#change(taskId, (task) => {
-      if (task.status === "finished") {
-        assertSameFinish(task, request);
+  /**
+   * Closes the task for good; `closedNow` where this call did. Repeated with the same reward it changes nothing; with
+   * another it is `conflict`.
+   */
+  async close(taskId: string, request: FinishRequest): Promise<{ task: TaskRecord; closedNow: boolean }> {
+    let closedNow = false;
+    const task = await this.#change(taskId, (current) => {
+      closedNow = current.status !== "finished";
+      if (!closedNow) {
+        assertSameFinish(current, request);
         return null;
       }
       return {
-        ...task,
+        ...current,
         status: "finished",
         closedAtMs: this.#clock.now(),
         outcome: request.outcome ?? "completed",
@@ -152,8 +157,8 @@ export class TaskService {
         finishMetadata: request.metadata,
       };
     });
-    await this.#store.putEvents(closed, [this.event("finished", null, {})]);
-    return closed;
+    if (closedNow) await this.#store.putEvents(task, [this.event("finished", null, {})]);
+    return { task, closedNow };
   }
 
   /** Sets or replaces the reward, until the task expires. */
