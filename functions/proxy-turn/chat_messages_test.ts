@@ -137,6 +137,17 @@ Deno.test("readChatConversation refuses what it can't read and names the field",
     "unsupported",
     "messages.0.tool_calls.0.type",
   );
+  const deep: unknown = JSON.parse("[".repeat(50_000) + "]".repeat(50_000));
+  refuses(
+    { tools: [{ type: "function", function: { name: "run", parameters: deep } }] },
+    "invalid_request",
+    "tools.0.function",
+  );
+  refuses(
+    { messages: [{ role: "assistant", tool_calls: [{ function: { name: "run", arguments: deep } }] }] },
+    "invalid_request",
+    "messages.0.tool_calls.0.function.arguments",
+  );
   refuses({ tools: [{ type: "web_search" }] }, "unsupported", "tools.0.type");
   refuses({ tools: [{ type: "function", function: {} }] }, "invalid_request", "tools.0.function.name");
 });

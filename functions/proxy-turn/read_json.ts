@@ -46,20 +46,24 @@ export function asOptionalText(value: unknown, field: string): string {
   return value === null || value === undefined ? "" : asText(value, field);
 }
 
-/** Whether a value is a JSON value. What was parsed from JSON is one. */
-export function isJson(value: unknown): value is Json {
+/** Deeper values are refused: nothing that a template or an engine reads is nested like that. */
+const MAX_DEPTH = 200;
+
+/** Whether a value is a JSON value of reasonable depth. What was parsed from JSON is a JSON value. */
+export function isJson(value: unknown, depth = 0): value is Json {
   if (value === null || typeof value === "string" || typeof value === "boolean" || typeof value === "number") {
     return true;
   }
-  if (Array.isArray(value)) return value.every(isJson);
-  return typeof value === "object" && Object.values(value).every(isJson);
+  if (typeof value !== "object" || depth > MAX_DEPTH) return false;
+  return Object.values(value).every((item) => isJson(item, depth + 1));
 }
 
 /** The value as an object of JSON values; null and missing are an empty one. */
 export function asJsonObject(value: unknown, field: string): { readonly [key: string]: Json } {
   if (value === null || value === undefined) return {};
-  if (typeof value === "object" && !Array.isArray(value) && isJson(value) && isMembers(value)) return value;
-  throw invalid(field, `must be an object, not ${kindOf(value)}`);
+  if (!isObject(value)) throw invalid(field, `must be an object, not ${kindOf(value)}`);
+  if (isJson(value) && isMembers(value)) return value;
+  throw invalid(field, `must not be nested deeper than ${MAX_DEPTH}`);
 }
 
 function isMembers(value: Json): value is { [key: string]: Json } {
@@ -70,8 +74,9 @@ function isMembers(value: Json): value is { [key: string]: Json } {
 export function asArguments(value: unknown, field: string): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "";
-  if (typeof value === "object") return JSON.stringify(value);
-  throw invalid(field, `must be JSON text or an object, not ${kindOf(value)}`);
+  if (typeof value !== "object") throw invalid(field, `must be JSON text or an object, not ${kindOf(value)}`);
+  if (isJson(value)) return JSON.stringify(value);
+  throw invalid(field, `must not be nested deeper than ${MAX_DEPTH}`);
 }
 
 /** An image by its URL. The hash is of the bytes where the URL holds them, else of the URL. */

@@ -144,7 +144,8 @@ function related(
 function forkedFrom(forest: Forest, entry: ForestEntry, walks: Walks): ForestEntry | null {
   let best: ForestEntry | null = null;
   let most = 0;
-  for (let k = entry.entry - 1; k >= 0; k--) {
+  const possible = historyOf(entry).shared?.units ?? 0;
+  for (let k = entry.entry - 1; k >= 0 && most < possible; k--) {
     const other = forest.entries[k]!;
     const fate = walks.lenient.fates.get(k)?.type ?? "side";
     if (other.kind === "failed" || fate === "side") continue;

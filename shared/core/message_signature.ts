@@ -63,7 +63,7 @@ export function unitsOf(messages: readonly Message[]): Unit[] {
       calls.add(unit);
       units.push(unit);
     } else if (message.role === "tool") {
-      units.push(...toolUnits(messages.slice(at, end).filter(isTool), end, calls));
+      for (const unit of toolUnits(messages.slice(at, end).filter(isTool), end, calls)) units.push(unit);
     } else {
       units.push({
         kind: message.role,
