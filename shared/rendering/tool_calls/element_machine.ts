@@ -244,11 +244,14 @@ export class ElementReader implements BlockReader {
     block.text(bound === null ? "truncated" : "malformed");
   }
 
-  /** The text ended within a value: cut off, unless the call's end lies in it and what follows shows that it was meant. */
+  /** No value ends before the text does: cut off, unless the call's end lies in it and what follows shows that it was meant. */
   *#endCut(block: CallBlock, from: number): Step<void> {
     const { cursor } = this.#context;
-    if (!this.#ending.test(cursor.slice(from, cursor.offset))) return block.text("truncated");
-    cursor.rewind(from);
-    yield* this.#endBad(block);
+    if (this.#ending.test(cursor.slice(from, cursor.endOffset))) {
+      cursor.rewind(from);
+      return yield* this.#endBad(block);
+    }
+    cursor.position = cursor.window.length;
+    block.text("truncated");
   }
 }

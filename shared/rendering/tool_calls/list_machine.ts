@@ -151,6 +151,7 @@ export class ListReader implements BlockReader {
       return true;
     }
     if (!seems()) {
+      if (bareKeys !== undefined) yield* this.#readBareDictionary(block, from, bareKeys);
       block.text("nothing");
       return false;
     }
@@ -160,6 +161,16 @@ export class ListReader implements BlockReader {
     }
     cursor.rewind(from);
     return yield* this.#skipBroken(block, place);
+  }
+
+  /** A bare Python dictionary with the keys of a call is a malformed call; with other keys it is an answer. */
+  *#readBareDictionary(block: CallBlock, from: number, bareKeys: NamedKeys): Step<void> {
+    const { cursor } = this.#context;
+    if ((yield* peek(cursor, bareKeys.name.map((key) => `'${key}'`))) === null) return;
+    cursor.rewind(from);
+    const isBounded = yield* skipElement(cursor, { stops: this.#stops, place: "sequence", hasSingleQuotes: true });
+    const text = cursor.slice(from, cursor.offset);
+    if (bareKeys.arguments.some((key) => text.includes(`'${key}'`))) block.text(isBounded ? "malformed" : "truncated");
   }
 
   *#skipBroken(block: CallBlock, place: "list" | "sequence"): Step<boolean> {

@@ -27,6 +27,11 @@ export class TextCursor {
     return this.#base + this.position;
   }
 
+  /** Where the text fed so far ends. */
+  get endOffset(): number {
+    return this.#base + this.window.length;
+  }
+
   /** Whether nothing is left, nor will be. */
   get atEnd(): boolean {
     return this.ended && this.position === this.window.length;
@@ -91,7 +96,7 @@ export class TextCursor {
       this.position = offset - this.#base;
       return;
     }
-    this.window = this.slice(offset, this.#base + this.window.length);
+    this.window = this.slice(offset, this.endOffset);
     this.work += this.window.length;
     while (this.#pieces.length > 0) {
       const last = this.#pieces.length - 1;
