@@ -1,10 +1,11 @@
 /** Is the client still there, and did it get the answer? The only place that looks at `request.signal`. */
 
 import type { Context } from "hono";
+import { VerbatimError } from "../core/errors.ts";
 
 /** Watches one client. */
 export interface ClientWatch {
-  /** Aborts when the client hangs up before the answer has settled. */
+  /** Aborts, with `client_gone` as its reason, when the client hangs up before the answer has settled. */
   readonly signal: AbortSignal;
   /**
    * Call when the whole answer has been handed to the host. Resolves to whether it went out whole. Where the host
@@ -18,7 +19,7 @@ export function watchClient(context: Context): ClientWatch {
   const gone = new AbortController();
   const source = context.req.raw.signal;
   function onAbort(): void {
-    gone.abort(new DOMException("The client hung up", "AbortError"));
+    gone.abort(new VerbatimError("client_gone", "The client hung up before its answer"));
   }
   if (source.aborted) onAbort();
   else source.addEventListener("abort", onAbort, { once: true });

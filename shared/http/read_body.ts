@@ -3,11 +3,12 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import { VerbatimError } from "../core/errors.ts";
+import { assertShallow } from "./assert_shallow.ts";
 import { parseWith } from "./parse_with.ts";
 
 /**
  * The body's JSON, whatever its content type says. Errors: `body_too_large` past `maxBytes` (read no further),
- * `invalid_request` where it is not UTF-8 JSON. An empty body is `{}` where `emptyIsObject` says so.
+ * `invalid_request` where it is not UTF-8 JSON or nested too deeply. An empty body is `{}` where `emptyIsObject` says so.
  */
 export async function readJson(
   context: Context,
@@ -15,14 +16,16 @@ export async function readJson(
 ): Promise<unknown> {
   const text = await readText(context.req.raw, options.maxBytes);
   if (text === "" && options.emptyIsObject === true) return {};
+  let value: unknown;
   try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new VerbatimError("invalid_request", `The body is not JSON: ${reasonOf(cause)}`, {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    throw new VerbatimError("invalid_request", `The body is not JSON: ${reasonOf(thrown)}`, {
       details: { field: null, reason: "not JSON" },
-      cause,
     });
   }
+  assertShallow(value);
+  return value;
 }
 
 /** The body, checked by `schema`. An unknown field is `unknown_field`, anything else `invalid_request`; both name the field. */
@@ -80,8 +83,9 @@ function tooLarge(maxBytes: number): VerbatimError {
   });
 }
 
-/** JSON.parse quotes the input in its message; keep the reason and drop the quote, which may hold anything. */
-function reasonOf(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return message.replace(/,? ?"[^]*" is not valid JSON$/, "").slice(0, 120);
+/** JSON.parse quotes the input in its message; the quote, which may hold anything, goes neither to caller nor log. */
+function reasonOf(thrown: unknown): string {
+  const message = thrown instanceof Error ? thrown.message : "";
+  if (!message.endsWith("is not valid JSON")) return message;
+  return message.startsWith("Unexpected token") ? "Unexpected token" : "Unexpected text";
 }

@@ -2,6 +2,7 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import { FrameQueue } from "./frame_queue.ts";
 
 /** What a stream needs beside its frames. */
 export interface SseOptions {
@@ -13,11 +14,14 @@ export interface SseOptions {
   /** The frame that tells the client what failed. After it the connection is broken: a clean end would look like success. */
   errorFrame(error: unknown): string;
   readonly headers?: Record<string, string>;
-  /** Called once: the last frame was handed over (true), or the client went away or the source failed (false). */
+  /** Called once for a response that was made: the last frame was handed over (true), or the client went away or the source failed (false). */
   onEnd?(whole: boolean): void;
   /** Called when the client went away. */
   onCancel?(): void;
 }
+
+/** How long the error frame has to leave: breaking the connection drops what the host has not sent yet. */
+const BREAK_AFTER_MS = 50;
 
 const encoder = new TextEncoder();
 
@@ -26,49 +30,46 @@ const encoder = new TextEncoder();
  * thrown and keeps its status; but no longer than `keepAliveMs`.
  */
 export async function sseResponse(frames: AsyncIterable<string>, options: SseOptions): Promise<Response> {
-  const iterator = frames[Symbol.asyncIterator]();
-  let pending: Promise<IteratorResult<string>> | null = iterator.next();
-  let early: IteratorResult<string> | null = await within(pending, options);
-  if (early !== null) pending = null;
+  const queue = new FrameQueue(frames);
+  const gone = new AbortController();
+  let pending = await within(queue.ready(), options) ? queue.take() : "";
   let ended = false;
   function end(whole: boolean): void {
     if (ended) return;
     ended = true;
     options.onEnd?.(whole);
   }
+  /** What to send next: frames, a keep-alive, or null at the end. */
+  async function next(): Promise<string | null> {
+    if (pending === "") {
+      if (!await within(queue.ready(), options)) return options.keepAlive;
+      pending = queue.take();
+    }
+    const text = pending;
+    pending = "";
+    return text;
+  }
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        let next = early;
-        early = null;
-        if (next === null) {
-          pending ??= iterator.next();
-          next = await within(pending, options);
-          if (next === null) {
-            controller.enqueue(encoder.encode(options.keepAlive));
-            return;
-          }
-          pending = null;
-        }
-        if (next.done === true) {
-          controller.close();
-          end(true);
-          return;
-        }
-        controller.enqueue(encoder.encode(next.value));
+        const text = await next();
+        if (gone.signal.aborted) return;
+        if (text !== null) return controller.enqueue(encoder.encode(text));
+        controller.close();
+        end(true);
       } catch (thrown) {
-        if (ended) return;
+        if (gone.signal.aborted) return;
         controller.enqueue(encoder.encode(options.errorFrame(thrown)));
         end(false);
-        // The frame must leave before the connection breaks: an error drops what is still queued.
-        await options.clock.sleep(50);
+        await options.clock.sleep(BREAK_AFTER_MS, gone.signal).catch(() => {});
         controller.error(thrown instanceof VerbatimError ? thrown : new Error("The stream failed"));
       }
     },
-    async cancel() {
+    cancel() {
+      gone.abort();
+      queue.cancel();
       end(false);
       options.onCancel?.();
-      await iterator.return?.();
     },
   }, { highWaterMark: 0 });
   return new Response(body, {
@@ -81,11 +82,12 @@ export async function sseResponse(frames: AsyncIterable<string>, options: SseOpt
   });
 }
 
-async function within<T>(work: Promise<T>, options: { clock: Clock; keepAliveMs: number }): Promise<T | null> {
+/** Whether the work ended within the longest silence. */
+async function within(work: Promise<void>, options: { clock: Clock; keepAliveMs: number }): Promise<boolean> {
   const timer = new AbortController();
-  const silence = options.clock.sleep(options.keepAliveMs, timer.signal).then(() => null, () => null);
+  const silence = options.clock.sleep(options.keepAliveMs, timer.signal).then(() => false, () => false);
   try {
-    return await Promise.race([work, silence]);
+    return await Promise.race([work.then(() => true), silence]);
   } finally {
     timer.abort();
   }
