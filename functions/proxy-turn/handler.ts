@@ -8,6 +8,7 @@ import { type ClientWatch, watchClient } from "../../shared/http/client_signal.t
 import { logFailure, retryHeaders, toVerbatimError } from "../../shared/http/error_response.ts";
 import { readJson } from "../../shared/http/read_body.ts";
 import { sseResponse } from "../../shared/http/sse.ts";
+import { wholeBody } from "../../shared/http/whole_body.ts";
 import type { AgentCall, Following } from "../../shared/services/agent_call.ts";
 import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/shared_call.ts";
 import type { HandlerServices } from "../handler_services.ts";
@@ -80,8 +81,17 @@ async function whole(
   watch: ClientWatch,
 ): Promise<Response> {
   const result = await wholeAnswer(following.waiter, watch.signal);
-  services.background.run("note delivery", watch.settle().then((sent) => following.settled(result, sent)));
-  return context.json(dialect.body(result), 200, { "x-verbatim-turn": String(result.turn ?? "none") });
+  const { body, byteLength } = wholeBody(JSON.stringify(dialect.body(result)), (allSent) => {
+    services.background.run(
+      "note delivery",
+      watch.settle().then((sent) => following.settled(result, allSent && sent)),
+    );
+  });
+  return context.body(body, 200, {
+    "content-type": "application/json",
+    "content-length": String(byteLength),
+    "x-verbatim-turn": String(result.turn ?? "none"),
+  });
 }
 
 async function streamed(
