@@ -20,7 +20,7 @@ export function answerOfTurn(turn: Turn, view: TaskView): Answer {
     promptTokens: record.promptTokens,
     cachedTokens: record.cachedTokens,
     reasoningTokens: record.reasoningTokens,
-    prompt: view.promptOf(turn),
+    prompt: view.promptOf(record.turn),
     completion: turn.completion,
     logprobs: turn.logprobs,
   };

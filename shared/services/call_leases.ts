@@ -11,6 +11,16 @@ import type { TaskView } from "./task_views.ts";
 const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
 const POLL_MS = 100;
+/** Ends the wait between renewals; made once, since an error without one is made with every abort. */
+const STOPPED = new Error("The lease is not renewed any more");
+
+/** A call's lease. */
+export interface HeldLease {
+  /** Renews no more. Resolves when no write of it is under way; what is left is then the commit's to remove, or `release`'s. */
+  stop(): Promise<void>;
+  /** Gives it up. `removed`: a commit removed it after `stop`. */
+  release(options: { readonly removed: boolean }): void;
+}
 
 /** What the leases need. */
 export interface CallLeasesOptions {
@@ -28,21 +38,35 @@ export class CallLeases {
   }
 
   /** Takes a lease and renews it until it is released. Writing it is not waited for: it helps repeats, no commit depends on it. */
-  take(task: TaskRecord, call: { callId: string; digest: string; rid: string }): { release(): void } {
+  take(task: TaskRecord, call: { callId: string; digest: string; rid: string }): HeldLease {
     const { store, clock, background } = this.#options;
-    const released = new AbortController();
+    const stopped = new AbortController();
+    const removed = Promise.withResolvers<boolean>();
     const { callId, digest, rid } = call;
     const startedAtMs = clock.now();
     const renew = async () => {
-      while (!released.signal.aborted) {
+      while (!stopped.signal.aborted) {
         await store.putCall(task, { callId, digest, rid, startedAtMs, untilMs: clock.now() + LEASE_MS });
-        await clock.sleep(RENEW_MS, released.signal).catch(() => {});
+        await clock.sleep(RENEW_MS, stopped.signal).catch(() => {});
       }
-      // A commit removes the lease with the turn; a renewal that crossed it, or a failed call, leaves it to us.
-      await store.removeCall(task.uid, callId);
     };
-    background.run("renew the lease of a call", renew());
-    return { release: () => released.abort() };
+    const renewing = renew();
+    const end = async () => {
+      if (!await removed.promise) await store.removeCall(task.uid, callId);
+    };
+    background.run("renew the lease of a call", renewing);
+    background.run("remove the lease of a call", renewing.then(end, end));
+    const stop = () => {
+      stopped.abort(STOPPED);
+      return renewing.catch(() => {});
+    };
+    return {
+      stop,
+      release(options) {
+        void stop();
+        removed.resolve(options.removed);
+      },
+    };
   }
 
   /**

@@ -4,6 +4,7 @@ import { VerbatimError } from "../core/errors.ts";
 import { turnHistory } from "../core/record_history.ts";
 import type { RequestUnits } from "../core/request_units.ts";
 import type { TaskRecord } from "../core/task.ts";
+import type { TokenSeries } from "../core/token_series.ts";
 import type { Turn, TurnDetail } from "../core/turn.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
@@ -13,6 +14,8 @@ import type { TaskView } from "./task_views.ts";
 export interface Uncommitted {
   readonly turn: Omit<Turn, "detail"> & { readonly detail: Omit<TurnDetail, "history"> };
   readonly units: RequestUnits;
+  /** What it was sampled from. */
+  readonly prompt: TokenSeries;
   /** As in the store port: the turn the repeat key must name, null for none, undefined for any. */
   readonly expectRepeat: number | null | undefined;
   readonly callId: string;
@@ -34,27 +37,31 @@ const LONGEST_PAUSE_MS = 50;
  */
 export async function commitTurn(
   context: { readonly store: TaskStore; readonly clock: Clock; readonly view: TaskView },
-  task: TaskRecord,
+  known: VersionedTask,
   uncommitted: Uncommitted,
 ): Promise<CommitOutcome> {
   const { store, clock, view } = context;
   const { record, detail } = uncommitted.turn;
+  const { task } = known;
   for (let tries = 0; tries < COMMIT_TRIES; tries++) {
-    const read = assertTakesTurns(task, await store.getTask(task.taskId), clock.now());
+    // What is known already need not be read: if it holds no more, the commit is refused and tells so.
+    const latest = tries === 0 ? latestKnown(view, known) : null;
+    const read = assertTakesTurns(task, latest ?? await store.getTask(task.taskId), clock.now());
     await view.catchUp(store, read.task);
     const turn: Turn = {
       ...uncommitted.turn,
       record: { ...record, turn: read.task.turns },
       detail: { ...detail, history: turnHistory(view.forest, uncommitted.units, detail.reply) },
     };
+    const next: TaskRecord = {
+      ...read.task,
+      turns: read.task.turns + 1,
+      promptTokens: read.task.promptTokens + record.promptTokens,
+      completionTokens: read.task.completionTokens + record.completionTokens,
+    };
     const outcome = await store.appendTurn({
-      read: read,
-      next: {
-        ...read.task,
-        turns: read.task.turns + 1,
-        promptTokens: read.task.promptTokens + record.promptTokens,
-        completionTokens: read.task.completionTokens + record.completionTokens,
-      },
+      read,
+      next,
       turn,
       staged: await store.stageTurn(read.task, turn),
       expectRepeat: uncommitted.expectRepeat,
@@ -62,7 +69,8 @@ export async function commitTurn(
     });
     switch (outcome.kind) {
       case "committed":
-        view.add(turn);
+        view.add(turn, uncommitted.prompt);
+        view.head = { task: next, version: outcome.version };
         return { kind: "committed", turn };
       case "repeat_changed":
         return outcome;
@@ -71,6 +79,13 @@ export async function commitTurn(
     }
   }
   throw new VerbatimError("busy", "The task is changing too fast to commit a turn", { retryAfterS: 1 });
+}
+
+/** The newer of two known records, if no turn is known beyond it. */
+function latestKnown(view: TaskView, known: VersionedTask): VersionedTask | null {
+  const { head } = view;
+  const latest = head !== null && head.task.turns >= known.task.turns ? head : known;
+  return latest.task.turns === view.turns.length ? latest : null;
 }
 
 function assertTakesTurns(task: TaskRecord, read: VersionedTask | null, nowMs: number): VersionedTask {

@@ -10,7 +10,7 @@ import { TokenSeries } from "../core/token_series.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { CallOutcome, Metrics } from "../ports/metrics.ts";
-import type { TaskStore } from "../ports/task_store.ts";
+import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
 import type { AgentCall, Following } from "./agent_call.ts";
 import { answerOfTurn, eventsOfAnswer } from "./answer_of_turn.ts";
 import type { CallLeases } from "./call_leases.ts";
@@ -105,10 +105,10 @@ export class TurnRecorder {
     const { call, agent } = running;
     let outcome: CallOutcome;
     try {
-      const task = agent.read?.task ?? null;
-      const ended = task === null || !task.settings.capture
-        ? await this.#unrecorded(running, task)
-        : await this.#recorded(running, task);
+      const { read } = agent;
+      const ended = read === null || !read.task.settings.capture
+        ? await this.#unrecorded(running, read?.task ?? null)
+        : await this.#recorded(running, read);
       outcome = ended.outcome;
       call.emit({ type: "end", answer: ended.answer });
     } catch (thrown) {
@@ -125,9 +125,10 @@ export class TurnRecorder {
     return { outcome: "unrecorded", answer: (await runTurn(prepared, running.call, this.#options)).answer };
   }
 
-  async #recorded(running: Running, task: TaskRecord): Promise<Ended> {
+  async #recorded(running: Running, read: VersionedTask): Promise<Ended> {
     const { store, views, clock, metrics } = this.#options;
     const { call } = running;
+    const { task } = read;
     const view = await views.of(task);
     const earlier = await this.#earlierAnswer(running, task, view);
     if (earlier !== null) return await this.#replay(running, task, view, earlier);
