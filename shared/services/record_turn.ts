@@ -3,10 +3,14 @@
 import { VerbatimError } from "../core/errors.ts";
 import { locate } from "../core/locate.ts";
 import { matchesMain } from "../core/main_selector.ts";
+import { requestHistory } from "../core/record_history.ts";
 import { repeatDigest } from "../core/repeat_digest.ts";
 import { type RequestUnits, requestUnits } from "../core/request_units.ts";
+import type { Json } from "../core/message.ts";
 import type { TaskRecord } from "../core/task.ts";
+import type { RequestHistory } from "../core/turn_history.ts";
 import { TokenSeries } from "../core/token_series.ts";
+import type { Background } from "../ports/background.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { CallOutcome, Metrics } from "../ports/metrics.ts";
@@ -36,6 +40,7 @@ export interface TurnRecorderOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly metrics: Metrics;
+  readonly background: Background;
 }
 
 /** A call on its way, with what is known of it before anything is read. */
@@ -49,6 +54,9 @@ interface Running {
   /** Whether the same request again means the same answer again. */
   readonly wantsReplay: boolean;
 }
+
+/** Longest JSON text of a failed request's place that is kept; a KV value holds 64 KiB. */
+const MOST_PLACE_LENGTH = 48_000;
 
 /** How a call ended well. */
 interface Ended {
@@ -77,24 +85,30 @@ export class TurnRecorder {
     const onRepeat = task?.settings.onRepeat ?? "resample";
     const wantsReplay = onRepeat === "replay" || (onRepeat === "auto" && agent.isRetry);
     const known = task !== null && wantsReplay ? inFlight.find(task.uid, digest) : null;
-    if (known !== null) return this.#follow(agent, known.call);
+    if (known !== null) return this.#follow(agent, known.call, { joined: true });
     const call = new SharedCall();
     const running: Running = { agent, call, callId: ids.uuid(), units, effective, digest, wantsReplay };
-    const following = this.#follow(agent, call);
+    const following = this.#follow(agent, call, { joined: false });
     const ended = this.#run(running);
     if (task !== null) inFlight.add(task.uid, { callId: running.callId, digest, call, ended });
     return following;
   }
 
-  #follow(agent: AgentCall, call: SharedCall): Following {
+  /** A client's place at a call. One that joined a call under way is given its answer again: a replay. */
+  #follow(agent: AgentCall, call: SharedCall, options: { readonly joined: boolean }): Following {
     return {
       waiter: call.join({ streaming: agent.stream }),
       settled: async (answer, delivered) => {
         const task = agent.read?.task;
         if (task === undefined || answer.turn === null) return;
-        (await this.#options.views.of(task)).settleDelivery(answer.turn, delivered);
-        const event = this.#options.tasks.event(delivered ? "delivered" : "undelivered", answer.turn, {});
-        await this.#options.store.putEvents(task, [event]);
+        const view = await this.#options.views.of(task);
+        view.settleDelivery(answer.turn, delivered);
+        const { tasks, store } = this.#options;
+        const event = tasks.event(delivered ? "delivered" : "undelivered", answer.turn, {});
+        await store.putEvents(
+          task,
+          options.joined ? [tasks.event("replayed", answer.turn, { after: view.turns.length }), event] : [event],
+        );
       },
     };
   }
@@ -114,8 +128,12 @@ export class TurnRecorder {
     } catch (thrown) {
       // An abort's reason is what happened; what it made of the engine call is not.
       const error = call.signal.aborted ? abortError(call.signal.reason) : thrown;
-      outcome = `error:${error instanceof VerbatimError ? error.code : "internal"}`;
+      const code = error instanceof VerbatimError ? error.code : "internal";
+      outcome = `error:${code}`;
       call.fail(error);
+      if (agent.read?.task.settings.capture === true) {
+        this.#options.background.run("note a failed call", this.#noteFailure(running, agent.read.task, code));
+      }
     }
     metrics.callEnded({ dialect: agent.dialect, outcome, seconds: (clock.now() - agent.arrivedAtMs) / 1000 });
   }
@@ -190,9 +208,24 @@ export class TurnRecorder {
     const answered = view.turns[turn];
     if (answered === undefined) throw new VerbatimError("internal", "The turn to replay can't be read");
     const answer = answerOfTurn(answered, view);
-    await store.putEvents(task, [tasks.event("replayed", turn, {})]);
+    await store.putEvents(task, [tasks.event("replayed", turn, { after: view.turns.length })]);
     for (const event of eventsOfAnswer(answer)) if (event.type !== "end") running.call.emit(event);
     return { outcome: "replay", answer };
+  }
+
+  /**
+   * A failed call leaves no turn, but its retry is told from a new request by what it left: its place. A place too
+   * large to keep is left out, and its retry then reads as what it is without it.
+   */
+  async #noteFailure(running: Running, task: TaskRecord, code: string): Promise<void> {
+    const { store, tasks, views } = this.#options;
+    const view = await views.of(task);
+    if (code === "task_closed" || !view.noteFailure()) return;
+    const history = requestHistory(view.forest, running.units);
+    const place = JSON.stringify(history).length <= MOST_PLACE_LENGTH ? history : null;
+    await store.putEvents(task, [
+      tasks.event("failed", null, { code, after: view.turns.length, history: toJson(place) }),
+    ]);
   }
 
   /** Renders the prompt and settles how much may be sampled. Nothing is sent and nothing is consumed here. */
@@ -236,6 +269,10 @@ export class TurnRecorder {
       answerId: `chatcmpl-${ids.hex(24)}`,
     };
   }
+}
+
+function toJson(place: RequestHistory | null): Json {
+  return JSON.parse(JSON.stringify(place));
 }
 
 function abortError(reason: unknown): unknown {
