@@ -67,7 +67,7 @@ export function composeServices(adapters: Adapters, environment: Environment): C
     tasks,
     inFlight,
     metrics,
-    recorder: new TurnRecorder({ store, tasks, views, inFlight, leases, clock, ids, metrics }),
+    recorder: new TurnRecorder({ store, tasks, views, inFlight, leases, clock, ids, metrics, background }),
     closer: new TaskCloser({ tasks, inFlight, leases, views, clock }),
     exporter,
     maxBytes: environment.MAX_BODY_BYTES,

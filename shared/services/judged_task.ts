@@ -1,9 +1,10 @@
 /** A task with its turns read and its history judged. */
 
-import { Forest } from "../core/forest.ts";
+import { type Forest, forestOf, type HistoryEvent } from "../core/forest.ts";
 import type { Judgement } from "../core/judgement.ts";
-import type { TaskRecord } from "../core/task.ts";
+import type { TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
+import type { RequestHistory } from "../core/turn_history.ts";
 import { judge } from "../core/verdict.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import { deliveries } from "./deliveries.ts";
@@ -27,20 +28,27 @@ export async function judgeTask(
 ): Promise<JudgedTask> {
   const [view, events] = await Promise.all([context.views.of(task), context.store.listEvents(task.uid)]);
   const turns = view.turns.slice(0, task.turns);
-  const forest = new Forest();
-  const replays = events.filter((event) =>
-    event.type === "replayed" && event.turn !== null && event.turn < turns.length
+  const forest = forestOf(
+    turns.map(({ record, detail }) => ({ parent: record.parent, history: detail.history })),
+    events.flatMap((event) => historyEvent(event, turns.length)),
   );
-  let next = 0;
-  for (const turn of turns) {
-    const committedAtMs = turn.record.startedAtMs + turn.record.durationMs;
-    while (next < replays.length && replays[next]!.atMs < committedAtMs && replays[next]!.turn! < turn.record.turn) {
-      forest.addReplay(replays[next++]!.turn!);
-    }
-    forest.add(turn.record.turn, turn.record.parent, turn.detail.history);
-  }
-  for (const replay of replays.slice(next)) forest.addReplay(replay.turn!);
   const { history, echo, main } = task.settings;
   const judgement = judge(forest, { history, echo, final: task.status === "finished", hasSelector: main !== null });
   return { task, turns, forest, judgement, delivered: deliveries(events) };
+}
+
+/** What the history knows of an event; nothing of those that only speak of deliveries. */
+function historyEvent(event: TaskEvent, turns: number): HistoryEvent[] {
+  const { after } = event.detail;
+  if (typeof after !== "number") return [];
+  if (event.type === "replayed" && event.turn !== null && event.turn < turns) {
+    return [{ type: "replayed", turn: event.turn, after }];
+  }
+  const { history } = event.detail;
+  return event.type === "failed" && isHistory(history) ? [{ type: "failed", history, after }] : [];
+}
+
+/** Events are our own words: what stands under `history` was put there by the recorder. */
+function isHistory(value: unknown): value is RequestHistory {
+  return typeof value === "object" && value !== null && "toolsDigest" in value && "units" in value;
 }

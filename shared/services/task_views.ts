@@ -8,6 +8,9 @@ import type { Turn } from "../core/turn.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
 
+/** Failed calls of a task that a process notes. */
+const MOST_FAILURES = 256;
+
 /** An answer that is still being sent after this time counts as not delivered. */
 const DELIVERY_WAIT_MS = 1000;
 
@@ -30,6 +33,7 @@ export class TaskView {
   >();
   readonly #onGrow: (view: TaskView, bytes: number) => void;
   #bytes = 0;
+  #failures = 0;
   /** The latest turn that answers a request digest. */
   readonly repeats: Map<string, number> = new Map();
   /** Reads in progress, so that two requests of one task read its turns once. */
@@ -74,6 +78,11 @@ export class TaskView {
     const bytes = 4096 + 12 * turn.observation.length + 20 * turn.completion.length;
     this.#bytes += bytes;
     this.#onGrow(this, bytes);
+  }
+
+  /** Whether one more failed call is to be noted: an agent that hammers a dead engine must not fill the store. */
+  noteFailure(): boolean {
+    return this.#failures++ < MOST_FAILURES;
   }
 
   /** This process begins to send the answer of a turn. */
