@@ -76,7 +76,8 @@ export const ListTasks = z.strictObject({
   group_id: name.optional(),
   status: z.enum(["open", "closing", "finished", "dropped", "expired"]).optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
-  cursor: z.string().optional(),
+  /** The last task id of the page before. */
+  cursor: TaskId.optional(),
 });
 
 /** `GET /tasks/ID/result`. */
