@@ -41,10 +41,12 @@ export class TaskCloser {
         if (own.length === 0 && !await leases.anyElsewhere(task, new Set())) break;
         const leftMs = deadlineMs - clock.now();
         if (leftMs <= 0) break;
+        const timer = new AbortController();
         await Promise.race([
-          clock.sleep(Math.min(POLL_MS, leftMs)),
+          clock.sleep(Math.min(POLL_MS, leftMs), timer.signal).catch(() => {}),
           ...(own.length === 0 ? [] : [Promise.all(own.map((local) => local.ended))]),
         ]);
+        timer.abort();
       }
       // A call of another process that is still running can't commit once the task is closed.
       await this.#abortOwn(task);

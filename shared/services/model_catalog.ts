@@ -25,6 +25,9 @@ export class ModelCatalog {
     if (first === undefined) throw new VerbatimError("not_ready", "No model is configured");
     this.default = first;
     this.#models = new Map(models.map((model) => [model.name, model]));
+    if (this.#models.size < models.length) {
+      throw new VerbatimError("not_ready", "Two models are configured by one name");
+    }
   }
 
   /** Every model, the default first. */

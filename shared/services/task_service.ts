@@ -1,5 +1,6 @@
 /** Tasks from creation to deletion. It knows neither HTTP nor how turns are made. */
 
+import { canonicalJson } from "../core/canonical_json.ts";
 import { VerbatimError } from "../core/errors.ts";
 import type { Outcome, Reward, TaskEvent, TaskRecord, TaskSettings } from "../core/task.ts";
 import type { Json } from "../core/message.ts";
@@ -151,9 +152,10 @@ export class TaskService {
         ...current,
         status: "finished",
         closedAtMs: this.#clock.now(),
-        outcome: request.outcome ?? "completed",
+        // A reward may have been set before.
+        outcome: request.outcome ?? current.outcome ?? "completed",
         cause: request.cause,
-        reward: request.reward,
+        reward: request.reward ?? current.reward,
         finishMetadata: request.metadata,
       };
     });
@@ -167,7 +169,7 @@ export class TaskService {
     request: { reward: Reward; outcome: Outcome | null; perTurn: { readonly [turn: string]: number } | null },
   ): Promise<TaskRecord> {
     return await this.#change(taskId, (task) => {
-      const unknown = Object.keys(request.perTurn ?? {}).find((turn) => Number(turn) >= task.turns);
+      const unknown = Object.keys(request.perTurn ?? {}).find((turn) => !isTurnOf(task, turn));
       if (unknown !== undefined) {
         throw new VerbatimError("turn_not_found", `Task "${taskId}" has no turn ${unknown}`, {
           details: { field: `per_turn.${unknown}`, turns: task.turns },
@@ -215,8 +217,13 @@ function taskNotFound(taskId: string, status?: VisibleStatus): VerbatimError {
   return new VerbatimError("task_not_found", why, { details: { task_id: taskId, ...(status && { status }) } });
 }
 
+/** Whether a turn's number as text names one of the task's turns, in the one way in which it is looked up. */
+function isTurnOf(task: TaskRecord, turn: string): boolean {
+  return /^(0|[1-9]\d*)$/.test(turn) && Number(turn) < task.turns;
+}
+
 function assertSameFinish(task: TaskRecord, request: FinishRequest): void {
-  if (request.reward !== null && JSON.stringify(request.reward) !== JSON.stringify(task.reward)) {
+  if (request.reward !== null && canonicalJson(request.reward) !== canonicalJson(task.reward)) {
     throw new VerbatimError("conflict", `Task "${task.taskId}" was finished with another reward`, {
       details: { reward: task.reward },
     });

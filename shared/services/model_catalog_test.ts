@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { createFakeClock } from "../../tests/fixtures/fake_clock.ts";
+import { createListLogger } from "../../tests/fixtures/list_logger.ts";
+import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
+import { createSglangEngine } from "../adapters/sglang_engine.ts";
+import { createTrackedBackground } from "../adapters/tracked_background.ts";
+import { createRenderer } from "../rendering/create_renderer.ts";
+import { type Model, ModelCatalog } from "./model_catalog.ts";
+
+const tokenizer = await qwen3Tokenizer();
+const renderer = createRenderer({ tokenizer });
+const logger = createListLogger();
+
+function modelOf(name: string): Model {
+  const engine = createSglangEngine({
+    url: "http://127.0.0.1:1",
+    vocabSize: tokenizer.vocabSize,
+    retryMs: 0,
+    idleTimeoutMs: 1000,
+    clock: createFakeClock(),
+    logger,
+    background: createTrackedBackground(logger),
+    random: () => 0,
+  });
+  return { name, renderer, engine, maxContextTokens: 100, createdAtS: 0 };
+}
+
+Deno.test("ModelCatalog of one model takes any name for it", () => {
+  const model = modelOf("a");
+  const catalog = new ModelCatalog([model]);
+  assert.equal(catalog.default, model);
+  for (const name of ["a", "gpt-4o", "", null, undefined]) assert.equal(catalog.resolve(name), model);
+});
+
+Deno.test("ModelCatalog of several models takes no name for the first, and refuses an unknown one", () => {
+  const [first, second] = [modelOf("a"), modelOf("b")];
+  const catalog = new ModelCatalog([first, second]);
+  assert.deepEqual(catalog.list(), [first, second]);
+  assert.equal(catalog.resolve(null), first);
+  assert.equal(catalog.resolve(undefined), first);
+  assert.equal(catalog.resolve("b"), second);
+  assert.throws(() => catalog.resolve("c"), { code: "model_not_found", details: { model: "c", models: ["a", "b"] } });
+});
+
+Deno.test("ModelCatalog refuses to be empty, and two models of one name", () => {
+  assert.throws(() => new ModelCatalog([]), { code: "not_ready" });
+  assert.throws(() => new ModelCatalog([modelOf("a"), modelOf("b"), modelOf("a")]), { code: "not_ready" });
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { CreateTask } from "../schemas/tasks.ts";
+import { taskSettings } from "./task_settings.ts";
+
+function settingsOf(body: unknown): ReturnType<typeof taskSettings> {
+  return taskSettings(CreateTask.parse(body));
+}
+
+Deno.test("taskSettings of an empty request are the contract's defaults", () => {
+  assert.deepEqual(settingsOf({}), {
+    groupId: null,
+    rolloutId: null,
+    parentTaskId: null,
+    routingKey: null,
+    model: null,
+    metadata: {},
+    capture: true,
+    history: "append_only",
+    echo: "lenient",
+    onRepeat: "auto",
+    reasoningHistory: "keep",
+    main: null,
+    fixedSampling: {},
+    agentMaySet: [],
+    trainRoles: ["main", "branch"],
+    onAbort: "fail",
+    maxVersionSpan: null,
+    maxTurns: null,
+    maxTotalTokens: null,
+    maxContextTokens: null,
+  });
+});
+
+Deno.test("taskSettings takes every field over", () => {
+  const settings = settingsOf({
+    task_id: "t",
+    group_id: "g",
+    rollout_id: 7,
+    parent_task_id: "p",
+    routing_key: "r",
+    model: "m",
+    metadata: { a: [1, null] },
+    ttl_s: 60,
+    max_turns: 1,
+    max_total_tokens: 2,
+    max_context_tokens: 3,
+    capture: false,
+    history: "branch",
+    echo: "lenient",
+    on_repeat: "replay",
+    reasoning_history: "keep",
+    main: { header: { "x-agent": "main" }, tools_include: "bash", system_includes: "You" },
+    sampling: { fixed: { temperature: 0.5, stop: "x" }, agent_may_set: ["top_p"] },
+    train_roles: ["side"],
+    on_abort: "fail",
+    max_version_span: 4,
+    score: "off",
+    capture_extras: [],
+  });
+  assert.deepEqual(settings, {
+    groupId: "g",
+    rolloutId: 7,
+    parentTaskId: "p",
+    routingKey: "r",
+    model: "m",
+    metadata: { a: [1, null] },
+    capture: false,
+    history: "branch",
+    echo: "lenient",
+    onRepeat: "replay",
+    reasoningHistory: "keep",
+    main: { header: { "x-agent": "main" }, toolsInclude: "bash", systemIncludes: "You" },
+    fixedSampling: { temperature: 0.5, stop: ["x"] },
+    agentMaySet: ["top_p"],
+    trainRoles: ["side"],
+    onAbort: "fail",
+    maxVersionSpan: 4,
+    maxTurns: 1,
+    maxTotalTokens: 2,
+    maxContextTokens: 3,
+  });
+});
+
+Deno.test("taskSettings takes echoes strictly under branch, unless told otherwise", () => {
+  assert.equal(settingsOf({ history: "branch" }).echo, "strict");
+  assert.equal(settingsOf({ history: "append_only", echo: "strict" }).echo, "strict");
+  assert.deepEqual(settingsOf({ main: { tools_include: "t" } }).main, { toolsInclude: "t" });
+});
+
+Deno.test("taskSettings refuses what would have no effect", () => {
+  const refused = {
+    on_abort: "resume",
+    score: "per_turn",
+    rollin: {},
+    reasoning_history: "template",
+    capture_extras: ["routed_experts"],
+  };
+  for (const [field, value] of Object.entries(refused)) {
+    assert.throws(() => settingsOf({ [field]: value }), (thrown: { code: string; details: { field: string } }) => {
+      assert.equal(thrown.code, "unsupported");
+      assert.equal(thrown.details.field, field);
+      return true;
+    });
+  }
+});
