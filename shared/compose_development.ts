@@ -36,7 +36,8 @@ const MODEL_NAME = "verbatim-embedded-qwen3";
 
 /** Starts the engine on a free port and composes a gateway before it, state in memory unless KV_PATH says otherwise. */
 export async function composeDevelopment(options: DevelopmentOptions = {}): Promise<Development> {
-  const tokenizer = options.parts?.tokenizer ?? createHfTokenizer(await loadTokenizerFiles(packagedTokenizerFolder()));
+  const tokenizer = options.parts?.tokenizer ??
+    createHfTokenizer(await loadTokenizerFiles(await packagedTokenizerFolder()));
   const defaults = {
     MODEL_NAME,
     KV_PATH: ":memory:",

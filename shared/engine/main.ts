@@ -27,7 +27,7 @@ async function main(args: readonly string[]): Promise<void> {
 }
 
 async function engineOf(flags: EngineFlags): Promise<EmbeddedEngine> {
-  const files = await loadTokenizerFiles(flags.tokenizer ?? packagedTokenizerFolder());
+  const files = await loadTokenizerFiles(flags.tokenizer ?? await packagedTokenizerFolder());
   return createEmbeddedEngine({
     ...flags.engine,
     tokenizer: createHfTokenizer(files),

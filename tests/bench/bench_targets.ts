@@ -58,7 +58,7 @@ export function startGateway(engineUrl: string, kvPath: string): Promise<BenchPr
       ...unset,
       PORT: "0",
       SGLANG_ROUTER_URL: engineUrl,
-      TOKENIZER: packagedTokenizerFolder(),
+      TOKENIZER: await packagedTokenizerFolder(),
       MAX_CONTEXT_LEN: String(CONTEXT_TOKENS),
       STORE: "kv",
       KV_PATH: kvPath,
