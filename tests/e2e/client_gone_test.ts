@@ -45,7 +45,7 @@ async function assertRetryAppends(task: CreatedTask, next: Record<string, unknow
   assert.equal(body.choices[0].message.content, "Good again.");
   assert.equal(headers.get("x-verbatim-turn"), "1");
   const [, turn, ...more] = await harness().turns(task.id);
-  assert.deepEqual([turn.relation, turn.parent, turn.echo, more.length], ["append", 0, "exact", 0]);
+  assert.deepEqual([turn.relation, turn.parent, turn.echo, more.length], ["retry", 0, null, 0]);
   const { body: finished } = await harness().admin("POST", `/tasks/${task.id}/finish`, {});
   assert.equal(finished.reason, null);
   assert.equal(finished.result.turns.length, 2);

@@ -185,7 +185,7 @@ for (const [what, fault, expected] of IN_STREAM) {
   });
 }
 
-Deno.test("a turn that an engine failed leaves the turns before as they were, and its retry is a normal append", async () => {
+Deno.test("a turn that an engine failed leaves the turns before as they were, and its retry extends the same series", async () => {
   const { engine } = harness().development;
   const { key, id } = await harness().createTask();
   const first = await harness().chat(key, hello);
@@ -200,7 +200,7 @@ Deno.test("a turn that an engine failed leaves the turns before as they were, an
   await harness().engineIdle();
   await harness().chat(key, next);
   const turns = await harness().turns(id);
-  assert.deepEqual(turns.map((turn) => [turn.relation, turn.parent]), [["root", null], ["append", 0]]);
+  assert.deepEqual(turns.map((turn) => [turn.relation, turn.parent]), [["root", null], ["retry", 0]]);
   const { capture } = await harness().task(id);
   assert.deepEqual(capture, { valid: true, reason: null, provisional: true });
 });

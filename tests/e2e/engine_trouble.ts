@@ -16,7 +16,7 @@ export async function assertUnharmed(
   const { status, body } = await harness.chat(task.key, request, { "x-stainless-retry-count": "1" });
   assert.equal(status, 200, JSON.stringify(body));
   const [turn, ...more] = await harness.turns(task.id);
-  assert.deepEqual([turn.relation, turn.parent, more.length], ["root", null, 0]);
+  assert.deepEqual([turn.relation, turn.parent, more.length], ["retry", null, 0]);
   const { body: finished } = await harness.admin("POST", `/tasks/${task.id}/finish`, { reward: 1 });
   assert.equal(finished.reason, null);
   assertOneTurn(finished.result, turn);
