@@ -234,7 +234,8 @@ export class TurnRecorder {
     const { agent, call, effective } = running;
     const { renderer, maxContextTokens } = agent.model;
     checkSamplingIds(effective.sampling, renderer.tokenizer.vocabSize, "");
-    if (task !== null) assertTurnLeft(task, Math.max(0, inFlight.count(task.uid) - 1));
+    const known = latestKnown(task, view);
+    if (known !== null) assertTurnLeft(known, Math.max(0, inFlight.count(known.uid) - 1));
     const located = view === null ? null : locate(view.forest, running.units, { echo: task!.settings.echo });
     const extend = located?.extend ?? null;
     const before = extend === null ? TokenSeries.EMPTY : view!.series(extend.turn);
@@ -253,7 +254,7 @@ export class TurnRecorder {
       maxContextTokens: Math.min(maxContextTokens, task?.settings.maxContextTokens ?? Infinity),
       wished: effective.sampling.max_new_tokens ?? null,
     });
-    const inBudget = task === null ? null : tokensInBudget(task, prompt.length);
+    const inBudget = known === null ? null : tokensInBudget(known, prompt.length);
     return {
       agent,
       task,
@@ -273,6 +274,12 @@ export class TurnRecorder {
 
 function toJson(place: RequestHistory | null): Json {
   return JSON.parse(JSON.stringify(place));
+}
+
+/** The record as it is known now: turns may have been committed since the request's key was looked up. */
+function latestKnown(task: TaskRecord | null, view: TaskView | null): TaskRecord | null {
+  const head = view?.head?.task;
+  return task !== null && head !== undefined && head.turns > task.turns ? head : task;
 }
 
 function abortError(reason: unknown): unknown {

@@ -59,6 +59,30 @@ Deno.test("calls at once never make more turns than max_turns", async () => {
   for (const answer of answers) if (answer.status !== 200) assertExceeded(answer, "max_turns");
 });
 
+Deno.test("max_turns counts the turns that were committed while a request was still being sent", async () => {
+  const { id, key } = await harness().createTask({ max_turns: 1 });
+  const body = JSON.stringify({ messages: [user("Hello, slowly")] });
+  const rest = Promise.withResolvers<void>();
+  const slow = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      controller.enqueue(new TextEncoder().encode(body.slice(0, 10)));
+      await rest.promise;
+      controller.enqueue(new TextEncoder().encode(body.slice(10)));
+      controller.close();
+    },
+  });
+  const answer = fetch(`${harness().url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: slow,
+  });
+  assert.equal((await harness().chat(key, hello)).status, 200);
+  rest.resolve();
+  const response = await answer;
+  assertExceeded({ status: response.status, headers: response.headers, body: await response.json() }, "max_turns");
+  assert.equal((await harness().task(id)).turns, 1);
+});
+
 Deno.test("a failed call uses no turn of max_turns", async () => {
   const { key } = await harness().createTask({ max_turns: 1 });
   const { faults } = harness().development.engine;
