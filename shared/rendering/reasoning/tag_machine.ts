@@ -35,7 +35,7 @@ export function* readTagReasoning(
     isOpen = true;
   }
   if (!isOpen) return "closed";
-  const closers = new MarkerSet([...syntax.ends, ...options.callStarts, ...(syntax.closers ?? [])]);
+  const closers = MarkerSet.of([...syntax.ends, ...options.callStarts, ...(syntax.closers ?? [])]);
   const marker = yield* seek(cursor, closers, onText);
   sink.endReasoning();
   if (marker === null) {

@@ -81,7 +81,7 @@ export class CallBodyReader {
     this.#context = context;
     this.#syntax = syntax;
     this.#ends = new Set(syntax.ends);
-    this.#bounds = new MarkerSet([...syntax.ends, ...syntax.followers]);
+    this.#bounds = MarkerSet.of([...syntax.ends, ...syntax.followers]);
     const ends = syntax.ends.map(escapePattern).join("|");
     this.#ending = new RegExp(`(?:${ends})\\s*(?:${["$", ...syntax.followers.map(escapePattern)].join("|")})`);
   }

@@ -34,7 +34,7 @@ export function* readCalls(
 ): Step<TextStatus> {
   const { cursor } = context;
   const { callStarts, ends, bounds, separators } = markers;
-  const inside = new MarkerSet([...callStarts, ...ends, ...bounds, ...separators]);
+  const inside = MarkerSet.of([...callStarts, ...ends, ...bounds, ...separators]);
   let isBlank = true;
   function note(text: string): void {
     isBlank = isBlank && isSpace(text);

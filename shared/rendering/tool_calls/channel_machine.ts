@@ -46,7 +46,7 @@ class ChannelReader {
     this.#calls = options.readsCalls ? syntax.callReader(context) : null;
     this.#inner = this.#calls?.inner ?? options.inner;
     const { headerStarts, ends, framing } = syntax;
-    this.#bounds = new MarkerSet([...headerStarts, ...ends, ...framing, ...(this.#inner?.starts ?? [])]);
+    this.#bounds = MarkerSet.of([...headerStarts, ...ends, ...framing, ...(this.#inner?.starts ?? [])]);
   }
 
   *read(): Step<void> {
@@ -121,7 +121,7 @@ class ChannelReader {
   *#readOpening(opening: HeaderPattern): Step<void> {
     const { cursor } = this.#context;
     const { headerEnds, messageOf } = this.#syntax;
-    const markers = new MarkerSet(headerEnds);
+    const markers = MarkerSet.of(headerEnds);
     const from = cursor.offset;
     for (;;) {
       const { window, position } = cursor;
@@ -158,7 +158,7 @@ class ChannelReader {
     }
     sink.content(cursor.slice(from, cursor.offset));
     cursor.release();
-    const markers = new MarkerSet([...this.#syntax.ends, ...this.#syntax.headerStarts]);
+    const markers = MarkerSet.of([...this.#syntax.ends, ...this.#syntax.headerStarts]);
     const marker = yield* seek(cursor, markers, (text) => sink.content(text));
     if (marker === null || !this.#syntax.ends.includes(marker)) return;
     cursor.position += marker.length;

@@ -21,8 +21,8 @@ export function* readContent(context: MachineContext, options: ContentOptions): 
   const { reader, framing } = options;
   const starts = new Set(reader?.starts);
   const candidates = reader?.candidates ?? [];
-  const lasting = new MarkerSet([...starts, ...candidates, ...framing]);
-  let markers = options.strayEnds.length === 0 ? lasting : new MarkerSet([...lasting.literals, ...options.strayEnds]);
+  const lasting = MarkerSet.of([...starts, ...candidates, ...framing]);
+  let markers = options.strayEnds.length === 0 ? lasting : MarkerSet.of([...lasting.literals, ...options.strayEnds]);
   function onText(text: string): void {
     sink.content(text);
   }

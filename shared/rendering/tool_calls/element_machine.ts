@@ -55,7 +55,7 @@ export class ElementReader implements BlockReader {
     this.#outside = [...this.starts, ...bounds];
     if (wrapper !== null) this.#outside.push(wrapper.end);
     if (after !== null) this.#outside.push(after);
-    this.#bounds = new MarkerSet([...this.#outside, syntax.callEnd]);
+    this.#bounds = MarkerSet.of([...this.#outside, syntax.callEnd]);
     const followers = ["$", ...this.#outside.map(escapePattern)].join("|");
     this.#ending = new RegExp(`${escapePattern(syntax.callEnd)}\\s*(?:${followers})`);
     this.#section = new SectionReader(context, { wrapper, callStarts }, (block, start) => this.#readCall(block, start));
@@ -190,7 +190,7 @@ export class ElementReader implements BlockReader {
   #valueMarkers(closing: string, opening: string | null): MarkerSet {
     let markers = this.#markersByClosing.get(closing);
     if (markers === undefined) {
-      markers = new MarkerSet(opening === null ? [closing] : [closing, opening]);
+      markers = MarkerSet.of(opening === null ? [closing] : [closing, opening]);
       this.#markersByClosing.set(closing, markers);
     }
     return markers;

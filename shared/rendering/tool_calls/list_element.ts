@@ -18,7 +18,7 @@ export interface SkipOptions {
 /** Goes to the end of the element; false if the text ends first. */
 export function* skipElement(cursor: TextCursor, options: SkipOptions): Step<boolean> {
   const { stops, place, hasSingleQuotes } = options;
-  const markers = new MarkerSet([...stops, ...BRACKETS, ...(hasSingleQuotes ? ["'"] : [])]);
+  const markers = MarkerSet.of([...stops, ...BRACKETS, ...(hasSingleQuotes ? ["'"] : [])]);
   let depth = 0;
   let quote: string | null = null;
   for (;;) {

@@ -62,7 +62,7 @@ export class ListReader implements BlockReader {
     this.#syntax = syntax;
     this.starts = syntax.starts;
     this.#stops = syntax.end === null ? syntax.starts : [syntax.end, ...syntax.starts];
-    this.#bounds = new MarkerSet(this.#stops);
+    this.#bounds = MarkerSet.of(this.#stops);
     const starts = syntax.starts.map(escapePattern).join("|");
     this.#ending = new RegExp(
       syntax.end === null ? `[}\\]]\\s*(?:${starts})` : `${escapePattern(syntax.end)}\\s*(?:$|${starts})`,

@@ -7,8 +7,26 @@ export function escapePattern(literal: string): string {
   return literal.replace(SPECIAL, "\\$&");
 }
 
+/** Sets that are kept: formats name a few dozen, some with names of tools in them. */
+const KEPT_SETS = 500;
+/** Longer ones hold a client's own words, and are not worth their room. */
+const LONGEST_KEPT = 2000;
+const kept = new Map<string, MarkerSet>();
+
 /** A set of literals; where one begins another, the longer one is found. */
 export class MarkerSet {
+  /** The set of these literals. It has no state, so that parsers of one format share it. */
+  static of(literals: readonly string[]): MarkerSet {
+    const key = JSON.stringify(literals);
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const set = new MarkerSet(literals);
+    if (key.length > LONGEST_KEPT) return set;
+    if (kept.size >= KEPT_SETS) kept.clear();
+    kept.set(key, set);
+    return set;
+  }
+
   /** The literals, longest first. */
   readonly literals: readonly string[];
   readonly #pattern: RegExp;

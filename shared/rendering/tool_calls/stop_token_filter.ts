@@ -11,7 +11,7 @@ export class StopTokenFilter {
   constructor(stopTokens: readonly string[]) {
     this.#tokens = new Set(stopTokens);
     // A token is held when whole, as if it were the beginning of a longer one.
-    this.#markers = new MarkerSet(stopTokens.map((token) => token + "\0"));
+    this.#markers = MarkerSet.of(stopTokens.map((token) => token + "\0"));
   }
 
   /** The text that is certain not to be a final stop token. */
