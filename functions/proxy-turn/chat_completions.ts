@@ -145,7 +145,9 @@ function usageOf(answer: Answer): Record<string, unknown> {
 
 function tokenLogprob(tokenizer: Tokenizer, id: number, logprob: number): unknown {
   const token = tokenizer.decode([id], { skipSpecialTokens: false });
-  return { token, logprob, bytes: Array.from(new TextEncoder().encode(token)), top_logprobs: [] };
+  // A character of several tokens can only be put together from its bytes.
+  const bytes = tokenizer.tokenBytes(id);
+  return { token, logprob, bytes: bytes === null ? null : Array.from(bytes), top_logprobs: [] };
 }
 
 function toolChoiceOf(choice: ChatCompletionRequest["tool_choice"]): ParserRequest["toolChoice"] {

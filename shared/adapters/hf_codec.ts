@@ -17,6 +17,8 @@ import { windowDecoder } from "./hf_window_decoder.ts";
 
 export interface Decoding {
   decode(ids: ArrayLike<number>, skipSpecialTokens: boolean): string;
+  /** Null where a token alone does not tell its bytes. */
+  tokenBytes(id: number): Uint8Array | null;
   decoder(): IncrementalDecoder;
 }
 
@@ -72,6 +74,7 @@ function byteLevelDecoding(tokens: TokenBytes, specialIds: ReadonlySet<number>):
   const decoder = new ByteLevelDecoder(tokens);
   return {
     decode: (ids, skipSpecialTokens) => decoder.decode(ids, skipSpecialTokens ? specialIds : null),
+    tokenBytes: (id) => tokens.bytes.slice(tokens.offsets[id], tokens.offsets[id + 1]),
     decoder: () => decoder.decoder(),
   };
 }
@@ -84,6 +87,7 @@ function libraryDecoding(library: LibraryTokenizer, specialIds: ReadonlySet<numb
       const list = Array.from(ids);
       return decode(skipSpecialTokens ? list.filter((id) => !specialIds.has(id)) : list);
     },
+    tokenBytes: () => null,
     decoder: () => windowDecoder(decode),
   };
 }

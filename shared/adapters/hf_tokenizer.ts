@@ -93,6 +93,11 @@ class HfTokenizer implements Tokenizer {
     return this.#decoding.decode(ids, options.skipSpecialTokens === true);
   }
 
+  tokenBytes(id: number): Uint8Array | null {
+    this.#check(id, null);
+    return this.#decoding.tokenBytes(id);
+  }
+
   decoder(): IncrementalDecoder {
     const decoder = this.#decoding.decoder();
     return {

@@ -136,6 +136,15 @@ Deno.test("decoder's joined pieces equal the whole decode", () => {
   );
 });
 
+Deno.test("tokenBytes' joined bytes are the text's UTF-8, however its characters are cut into tokens", () => {
+  fc.assert(
+    fc.property(anyText.map((text) => text.normalize("NFC").toWellFormed()), (text) => {
+      const bytes = Array.from(tokenizer.encode(text), (id) => Array.from(tokenizer.tokenBytes(id) ?? [])).flat();
+      assert.deepEqual(bytes, Array.from(new TextEncoder().encode(text)));
+    }),
+  );
+});
+
 Deno.test("decode refuses an id that is out of range", () => {
   for (const id of [-1, tokenizer.vocabSize, 1.5, NaN]) {
     assert.throws(() => tokenizer.decode([1, id]), { code: "token_out_of_range" });

@@ -42,6 +42,8 @@ export interface Tokenizer {
   encodeAsync(text: string, options?: EncodeOptions & { readonly signal?: AbortSignal }): Promise<Uint32Array>;
   /** The text of these ids. An id out of range is `token_out_of_range`. */
   decode(ids: ArrayLike<number>, options?: { skipSpecialTokens?: boolean }): string;
+  /** The bytes of one token, which need not be whole characters; null where the vocabulary does not tell. An id out of range is `token_out_of_range`. */
+  tokenBytes(id: number): Uint8Array | null;
   /** Decodes ids as they come, special tokens kept. The pieces joined equal `decode` of all ids. */
   decoder(): IncrementalDecoder;
   /** Releases workers. */
