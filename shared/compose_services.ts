@@ -96,6 +96,12 @@ export function assertSafeListener(environment: Environment): void {
   }
 }
 
+/** The database of STORE=postgres. */
+export function databaseUrl(environment: Environment): string {
+  if (environment.DATABASE_URL !== undefined) return environment.DATABASE_URL;
+  throw new VerbatimError("not_ready", "STORE is postgres and DATABASE_URL is not set");
+}
+
 /** Whether an address is this machine's own. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);

@@ -1,23 +1,20 @@
 /**
  * The composition for Supabase's edge runtime and hosts like it: no Deno KV, no workers of our own, no native packages.
- * The host keeps isolates apart, so state in memory is only good for calls that need none (generate, tokenize) and for
- * trying things out; it must be asked for.
+ * State in Postgres; its tables come from supabase/migrations by the host's own tools.
  */
 
 import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
 import { createJsonLogger } from "./adapters/json_logger.ts";
 import { loadTokenizerFiles } from "./adapters/load_tokenizer_files.ts";
-import { createMemoryStore } from "./adapters/memory_store.ts";
+import { openPostgresStore } from "./adapters/postgres_store.ts";
 import { createPrometheusMetrics } from "./adapters/prometheus_metrics.ts";
 import { createRandomIds } from "./adapters/random_ids.ts";
 import { readEnvironment } from "./adapters/read_environment.ts";
-import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { systemClock } from "./adapters/system_clock.ts";
 import { createTrackedBackground } from "./adapters/tracked_background.ts";
-import { type ComposedServices, composeServices } from "./compose_services.ts";
+import { composeModel } from "./compose_model.ts";
+import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
 import { VerbatimError } from "./core/errors.ts";
-import { createCompletionParser } from "./rendering/create_completion_parser.ts";
-import { createRenderer } from "./rendering/create_renderer.ts";
 
 /** The hook by which an edge host keeps an isolate alive for background work. */
 interface EdgeHost {
@@ -27,20 +24,19 @@ interface EdgeHost {
 /** Reads the environment and builds the services; nothing happens before the call. */
 export async function composeSupabase(): Promise<ComposedServices> {
   const environment = readEnvironment();
-  const { SGLANG_ROUTER_URL: url, TOKENIZER, VERBATIM_ADMIN_KEY } = environment;
-  if (url === undefined) throw new VerbatimError("not_ready", "No engine is configured: set SGLANG_ROUTER_URL");
-  if (TOKENIZER === undefined) throw new VerbatimError("not_ready", "TOKENIZER is not set: give the URL of its folder");
-  if (VERBATIM_ADMIN_KEY === undefined) {
-    throw new VerbatimError("not_ready", "VERBATIM_ADMIN_KEY must be set on this host");
-  }
-  if (environment.STORE !== "memory") {
+  if (environment.STORE !== "postgres") {
     throw new VerbatimError(
       "not_ready",
-      "This host has no Deno KV. STORE=memory serves generate, tokenize and trials; tasks need a host with Deno KV",
+      "This host has no Deno KV and keeps no memory between calls: set STORE=postgres",
     );
   }
+  if (environment.TOKENIZER === undefined) {
+    throw new VerbatimError("not_ready", "TOKENIZER is not set: give the URL of its folder");
+  }
+  if (environment.VERBATIM_ADMIN_KEY === undefined) {
+    throw new VerbatimError("not_ready", "VERBATIM_ADMIN_KEY must be set on this host");
+  }
   const clock = systemClock;
-  const ids = createRandomIds(clock);
   const logger = createJsonLogger({
     level: environment.LOG_LEVEL,
     now: () => clock.now(),
@@ -48,39 +44,13 @@ export async function composeSupabase(): Promise<ComposedServices> {
   });
   const host: typeof globalThis & EdgeHost = globalThis;
   const background = createTrackedBackground(logger, (work) => host.EdgeRuntime?.waitUntil(work));
-  const files = await loadTokenizerFiles(TOKENIZER);
-  const tokenizer = createHfTokenizer(files);
-  const renderer = createRenderer({
-    tokenizer,
-    toolCallParser: environment.TOOL_CALL_PARSER,
-    reasoningParser: environment.REASONING_PARSER,
-    createParser: createCompletionParser,
-    stopTokenIds: files.stopTokenIds,
-    ...(files.chatTemplate === null ? {} : { chatTemplate: files.chatTemplate }),
-  });
-  const engine = createSglangEngine({
-    url,
-    apiKey: environment.SGLANG_API_KEY,
-    vocabSize: tokenizer.vocabSize,
-    retryMs: environment.ENGINE_RETRY_S * 1000,
-    idleTimeoutMs: environment.ENGINE_IDLE_TIMEOUT_S * 1000,
-    clock,
-    logger,
-    background,
-    random: Math.random,
-  });
-  const model = {
-    name: environment.MODEL_NAME ?? "default",
-    renderer,
-    engine,
-    maxContextTokens: environment.MAX_CONTEXT_LEN,
-    createdAtS: Math.floor(clock.now() / 1000),
-  };
+  const files = await loadTokenizerFiles(environment.TOKENIZER);
+  const tokenizer = createHfTokenizer(files, { worker: "none" });
   return composeServices({
-    store: createMemoryStore(),
-    models: [model],
+    store: openPostgresStore({ url: databaseUrl(environment), clock, logger }),
+    models: [await composeModel(environment, { tokenizer, files, clock, logger, background })],
     clock,
-    ids,
+    ids: createRandomIds(clock),
     logger,
     background,
     createMetrics: createPrometheusMetrics,

@@ -1,0 +1,124 @@
+/** The served model from the environment: engine, tokenizer files, renderer. Shared by the compositions; it opens no store. */
+
+import type { TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { createSglangEngine } from "./adapters/sglang_engine.ts";
+import { VerbatimError } from "./core/errors.ts";
+import type { Background } from "./ports/background.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Logger } from "./ports/logger.ts";
+import type { Tokenizer } from "./ports/tokenizer.ts";
+import { createCompletionParser } from "./rendering/create_completion_parser.ts";
+import { createRenderer } from "./rendering/create_renderer.ts";
+import type { Environment } from "./schemas/environment.ts";
+import type { Model } from "./services/model_catalog.ts";
+
+/** How long the engine may take to say what it serves while we start. */
+const STARTUP_CALL_MS = 10_000;
+
+/** What a model is made with. */
+export interface ModelParts {
+  readonly tokenizer: Tokenizer;
+  /** The tokenizer's files, where the tokenizer was made from files. */
+  readonly files: Pick<TokenizerFiles, "chatTemplate" | "stopTokenIds"> | null;
+  /** Reads CHAT_TEMPLATE, where the host has files. */
+  readonly readTextFile?: (path: string) => Promise<string>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly background: Background;
+}
+
+/** The model. A renderer that fails its checks stops the start; an engine that does not answer yet does not. */
+export async function composeModel(environment: Environment, parts: ModelParts): Promise<Model> {
+  const { tokenizer, files, clock, logger, background } = parts;
+  const engine = createSglangEngine({
+    url: engineUrl(environment),
+    apiKey: environment.SGLANG_API_KEY,
+    vocabSize: tokenizer.vocabSize,
+    retryMs: environment.ENGINE_RETRY_S * 1000,
+    idleTimeoutMs: environment.ENGINE_IDLE_TIMEOUT_S * 1000,
+    clock,
+    logger,
+    background,
+    random: Math.random,
+  });
+  const chatTemplate = environment.CHAT_TEMPLATE === undefined
+    ? files?.chatTemplate ?? null
+    : await readTemplate(environment.CHAT_TEMPLATE, parts.readTextFile);
+  const renderer = createRenderer({
+    tokenizer,
+    toolCallParser: environment.TOOL_CALL_PARSER,
+    reasoningParser: environment.REASONING_PARSER,
+    createParser: createCompletionParser,
+    now: () => clock.now(),
+    ...(chatTemplate === null ? {} : { chatTemplate }),
+    ...(files === null ? {} : { stopTokenIds: files.stopTokenIds }),
+  });
+  const name = environment.MODEL_NAME ?? await engine.info(AbortSignal.timeout(STARTUP_CALL_MS)).then(
+    (info) => info.modelPath,
+    (cause: unknown) => {
+      logger.warn("The engine does not answer yet; the model is named default", { cause: String(cause) });
+      return null;
+    },
+  );
+  return {
+    name: name ?? "default",
+    renderer,
+    engine,
+    maxContextTokens: environment.MAX_CONTEXT_LEN,
+    createdAtS: Math.floor(clock.now() / 1000),
+  };
+}
+
+/** A router, or a single worker. Several workers want a router in front. */
+export function engineUrl(environment: Environment): string {
+  if (environment.SGLANG_ROUTER_URL !== undefined) return environment.SGLANG_ROUTER_URL;
+  const [worker, ...more] = environment.ROLLOUT_EXTERNAL_ENGINE_ADDRS ?? [];
+  if (more.length > 0) {
+    throw new VerbatimError(
+      "not_ready",
+      "ROLLOUT_EXTERNAL_ENGINE_ADDRS names several workers: put a router before them and set SGLANG_ROUTER_URL",
+    );
+  }
+  if (worker !== undefined) return worker;
+  throw new VerbatimError(
+    "not_ready",
+    "No engine is configured: set SGLANG_ROUTER_URL to a router or a single worker (deno task dev brings an engine of its own)",
+  );
+}
+
+/** Where the tokenizer is: as configured, else where the engine says it has its own. */
+export async function tokenizerLocation(environment: Environment): Promise<string> {
+  if (environment.TOKENIZER !== undefined) return environment.TOKENIZER;
+  const url = engineUrl(environment);
+  try {
+    const headers = environment.SGLANG_API_KEY === undefined
+      ? {}
+      : { authorization: `Bearer ${environment.SGLANG_API_KEY}` };
+    const response = await fetch(`${url}/model_info`, { headers, signal: AbortSignal.timeout(STARTUP_CALL_MS) });
+    const info: unknown = await response.json();
+    if (typeof info === "object" && info !== null && "tokenizer_path" in info) {
+      if (typeof info.tokenizer_path === "string") return info.tokenizer_path;
+    }
+  } catch (cause) {
+    throw new VerbatimError(
+      "not_ready",
+      `TOKENIZER is not set and the engine at ${url} does not say where its own is: set TOKENIZER`,
+      { cause },
+    );
+  }
+  throw new VerbatimError("not_ready", "TOKENIZER is not set and the engine names none: set TOKENIZER");
+}
+
+async function readTemplate(path: string, read: ModelParts["readTextFile"]): Promise<string> {
+  if (read === undefined) {
+    throw new VerbatimError(
+      "not_ready",
+      "CHAT_TEMPLATE names a file, and this host has none: put it into the tokenizer's folder",
+    );
+  }
+  try {
+    return await read(path);
+  } catch (cause) {
+    throw new VerbatimError("not_ready", `CHAT_TEMPLATE ${path} can't be read`, { cause });
+  }
+}
