@@ -7,6 +7,7 @@
 import { canonicalArguments } from "./canonical_json.ts";
 import { digestOf } from "./digest.ts";
 import type { AssistantMessage, Content, Message, ToolCall, ToolMessage } from "./message.ts";
+import { sharedMessages } from "./same_message.ts";
 
 /** What every unit has. */
 export interface UnitBase {
@@ -51,27 +52,47 @@ export interface SignedCall {
   readonly hash: string;
 }
 
-/** The units of a conversation, in order. Results inside one block of tool messages come in the order of their calls. */
-export function unitsOf(messages: readonly Message[]): Unit[] {
+/** A conversation whose units are known already. */
+export interface KnownUnits {
+  /** The messages. */
+  readonly messages: readonly Message[];
+  /** Their units. */
+  readonly units: readonly Unit[];
+}
+
+/**
+ * The units of a conversation, in order. Results inside one block of tool messages come in the order of their calls.
+ * Where the conversation begins with the same messages as a known one, the known units are taken: the result is the
+ * same, and hashing is left to what is new.
+ */
+export function unitsOf(messages: readonly Message[], known: KnownUnits | null = null): Unit[] {
   const units: Unit[] = [];
   const calls = new CallIndex();
+  const shared = known === null ? 0 : sharedMessages(messages, known.messages);
   for (let at = 0; at < messages.length;) {
     const message = messages[at]!;
     const end = message.role === "assistant" || message.role === "tool" ? endOfRun(messages, at) : at + 1;
+    // A run that goes on in one of the two conversations is not the same unit.
+    const earlier = end <= shared && known?.units[units.length]?.end === end ? known.units : null;
     if (message.role === "assistant") {
-      const unit = assistantUnit(messages.slice(at, end).filter(isAssistant), end);
+      const same = earlier?.[units.length];
+      const unit = same?.kind === "assistant" ? same : assistantUnit(messages.slice(at, end).filter(isAssistant), end);
       calls.add(unit);
       units.push(unit);
     } else if (message.role === "tool") {
-      for (const unit of toolUnits(messages.slice(at, end).filter(isTool), end, calls)) units.push(unit);
+      const run = messages.slice(at, end).filter(isTool);
+      const answers = run.map(({ toolCallId }) => calls.answer(toolCallId));
+      units.push(...earlier?.slice(units.length, units.length + run.length) ?? toolUnits(run, answers, end));
     } else {
-      units.push({
-        kind: message.role,
-        hash: digestOf(message.role, segmentsOf(message.content)),
-        message: message.source,
-        end,
-        text: textWithImages(message.content),
-      });
+      units.push(
+        earlier?.[units.length] ?? {
+          kind: message.role,
+          hash: digestOf(message.role, segmentsOf(message.content)),
+          message: message.source,
+          end,
+          text: textWithImages(message.content),
+        },
+      );
     }
     at = end;
   }
@@ -163,7 +184,7 @@ class CallIndex {
   }
 
   /** The assistant unit, the place of the call in it, and which answer to that call this is; null where no call has the id. */
-  answer(id: string): readonly [number, number, number] | null {
+  answer(id: string): CallPlace {
     const known = this.#byId.get(id);
     if (known === undefined) return null;
     const nth = known.answered++;
@@ -173,8 +194,11 @@ class CallIndex {
   }
 }
 
-function toolUnits(messages: readonly ToolMessage[], end: number, calls: CallIndex): Unit[] {
-  const answers = messages.map((message) => ({ message, call: calls.answer(message.toolCallId) }));
+/** The place of a result among the calls, as {@linkcode CallIndex.answer} gives it. */
+type CallPlace = readonly [number, number, number] | null;
+
+function toolUnits(messages: readonly ToolMessage[], places: readonly CallPlace[], end: number): Unit[] {
+  const answers = messages.map((message, k) => ({ message, call: places[k] ?? null }));
   const compare = (a: readonly number[], b: readonly number[]) => a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]!;
   const known = answers.flatMap(({ message, call }) => call === null ? [] : [{ message, call }]);
   known.sort((a, b) => compare(a.call, b.call));

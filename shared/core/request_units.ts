@@ -13,6 +13,8 @@ export interface RequestUnits {
   readonly units: readonly Unit[];
   /** Number of entries in the request's `messages` or `input`, as far as they are read. */
   readonly entries: number;
+  /** The tool list as JSON text. */
+  readonly toolsText: string;
   /** Digest of the tool list; order counts, key order and cache markers do not. */
   readonly toolsDigest: string;
   /** Digest of the template settings. */
@@ -23,13 +25,22 @@ export interface RequestUnits {
   readonly selected: boolean | null;
 }
 
-/** Makes a request ready to be located. `selected` as in {@linkcode RequestUnits}. */
-export function requestUnits(conversation: Conversation, options: { selected?: boolean | null } = {}): RequestUnits {
+/**
+ * Makes a request ready to be located. `selected` as in {@linkcode RequestUnits}. `known`: an earlier request, of which
+ * this one may repeat a part; it costs less then and is the same.
+ */
+export function requestUnits(
+  conversation: Conversation,
+  options: { selected?: boolean | null; known?: RequestUnits | null } = {},
+): RequestUnits {
+  const known = options.known ?? null;
+  const toolsText = JSON.stringify(conversation.tools);
   return {
     messages: conversation.messages,
-    units: unitsOf(conversation.messages),
+    units: unitsOf(conversation.messages, known),
     entries: (conversation.messages.at(-1)?.source ?? -1) + 1,
-    toolsDigest: toolsDigest(conversation),
+    toolsText,
+    toolsDigest: known?.toolsText === toolsText ? known.toolsDigest : toolsDigest(conversation),
     settingsDigest: valueDigest({ ...conversation.settings }),
     hasTools: conversation.tools.length > 0,
     selected: options.selected ?? null,

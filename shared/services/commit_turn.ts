@@ -70,6 +70,7 @@ export async function commitTurn(
     switch (outcome.kind) {
       case "committed":
         view.add(turn, uncommitted.prompt);
+        view.keepRequest(uncommitted.units);
         view.head = { task: next, version: outcome.version };
         return { kind: "committed", turn };
       case "repeat_changed":

@@ -77,9 +77,12 @@ export class TurnRecorder {
    * Everything that can fail fails at the waiter.
    */
   begin(agent: AgentCall): Following {
-    const { ids, inFlight } = this.#options;
+    const { ids, inFlight, views } = this.#options;
     const task = agent.read?.task ?? null;
-    const units = requestUnits(agent.conversation, { selected: matchesMain(task?.settings.main ?? null, agent) });
+    const units = requestUnits(agent.conversation, {
+      selected: matchesMain(task?.settings.main ?? null, agent),
+      known: task === null ? null : views.known(task.uid)?.request ?? null,
+    });
     const effective = effectiveSampling(task?.settings ?? null, agent.wished);
     const digest = repeatDigest(units, effective.sampling);
     const onRepeat = task?.settings.onRepeat ?? "resample";

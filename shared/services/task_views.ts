@@ -2,6 +2,9 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import { Forest } from "../core/forest.ts";
+import type { Message } from "../core/message.ts";
+import { textOf } from "../core/message.ts";
+import type { RequestUnits } from "../core/request_units.ts";
 import type { TaskRecord } from "../core/task.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { Turn } from "../core/turn.ts";
@@ -24,6 +27,8 @@ export class TaskView {
   readonly turns: Turn[] = [];
   /** The record as this process's latest commit left it; null before the first. Others may have changed it since. */
   head: VersionedTask | null = null;
+  #request: RequestUnits | null = null;
+  #requestBytes = 0;
   readonly #prompts: TokenSeries[] = [];
   readonly #series: TokenSeries[] = [];
   /** Whether a turn's answer went out whole, as far as this process sends it. */
@@ -85,6 +90,21 @@ export class TaskView {
     return this.#failures++ < MOST_FAILURES;
   }
 
+  /** The latest request that became a turn here: the next one will repeat most of it. */
+  get request(): RequestUnits | null {
+    return this.#request;
+  }
+
+  /** Keeps a request that became a turn, in the place of the one before. */
+  keepRequest(request: RequestUnits): void {
+    const bytes = bytesOf(request.messages);
+    const more = bytes - this.#requestBytes;
+    this.#request = request;
+    this.#requestBytes = bytes;
+    this.#bytes += more;
+    this.#onGrow(this, more);
+  }
+
   /** This process begins to send the answer of a turn. */
   startDelivery(turn: number): void {
     const { promise: sent, resolve: settle } = Promise.withResolvers<boolean>();
@@ -136,6 +156,18 @@ export class TaskView {
   }
 }
 
+/** What messages weigh at most: two bytes a character, and something for each of them. */
+function bytesOf(messages: readonly Message[]): number {
+  let characters = 0;
+  for (const message of messages) {
+    characters += typeof message.content === "string" ? message.content.length : textOf(message.content).length;
+    if (message.role !== "assistant") continue;
+    characters += message.form.length + (message.reasoning?.length ?? 0);
+    for (const call of message.toolCalls) characters += call.arguments.length;
+  }
+  return 2 * characters + 512 * messages.length;
+}
+
 /** Views by uid; the least recently used go first when they weigh too much together. */
 export class TaskViews {
   readonly #store: TaskStore;
@@ -155,6 +187,11 @@ export class TaskViews {
     this.#views.set(task.uid, view);
     await view.catchUp(this.#store, task);
     return view;
+  }
+
+  /** The view of a task as it is, if this process has one. */
+  known(uid: string): TaskView | null {
+    return this.#views.get(uid) ?? null;
   }
 
   /** Forgets a task. */
