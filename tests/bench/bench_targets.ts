@@ -50,9 +50,9 @@ export function startNullEngine(): Promise<BenchProcess> {
 }
 
 /** The gateway as `deno task serve` runs it. Nothing of the bench's own environment configures it. */
-export function startGateway(engineUrl: string, kvPath: string): Promise<BenchProcess> {
+export async function startGateway(engineUrl: string, kvPath: string): Promise<BenchProcess> {
   const unset = Object.fromEntries(Object.keys(Environment.shape).map((name) => [name, ""]));
-  return startBenchProcess({
+  return await startBenchProcess({
     module: "functions/main.ts",
     env: {
       ...unset,
