@@ -7,9 +7,14 @@ import type { TaskStore } from "../ports/task_store.ts";
 import type { SharedCall } from "./shared_call.ts";
 import type { TaskView } from "./task_views.ts";
 
-/** A lease runs out this long after its process stopped renewing it. */
-const LEASE_MS = 30_000;
-const RENEW_MS = 10_000;
+/**
+ * How long a lease holds without being renewed: as long as its call has run already, within these bounds. What a dead
+ * process leaves behind keeps a repeat waiting no longer than its own work was worth.
+ */
+const SHORTEST_LEASE_MS = 2_000;
+const LONGEST_LEASE_MS = 30_000;
+/** It is renewed when this part of it has passed. */
+const RENEWED_AFTER = 1 / 3;
 const POLL_MS = 100;
 /** Ends the wait between renewals; made once, since an error without one is made with every abort. */
 const STOPPED = new Error("The lease is not renewed any more");
@@ -46,8 +51,10 @@ export class CallLeases {
     const startedAtMs = clock.now();
     const renew = async () => {
       while (!stopped.signal.aborted) {
-        await store.putCall(task, { callId, digest, rid, startedAtMs, untilMs: clock.now() + LEASE_MS });
-        await clock.sleep(RENEW_MS, stopped.signal).catch(() => {});
+        const nowMs = clock.now();
+        const leaseMs = Math.min(Math.max(nowMs - startedAtMs, SHORTEST_LEASE_MS), LONGEST_LEASE_MS);
+        await store.putCall(task, { callId, digest, rid, startedAtMs, untilMs: nowMs + leaseMs });
+        await clock.sleep(leaseMs * RENEWED_AFTER, stopped.signal).catch(() => {});
       }
     };
     const renewing = renew();

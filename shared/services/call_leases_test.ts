@@ -37,17 +37,45 @@ Deno.test("CallLeases.take marks the call for others and renews the mark until i
   const lease = leases.take(task, CALL);
   await clock.untilSleeping(1);
   const startedAtMs = clock.now();
-  assert.deepEqual(await store.listCalls(task.uid), [{ ...CALL, startedAtMs, untilMs: startedAtMs + 30_000 }]);
+  assert.deepEqual(await store.listCalls(task.uid), [{ ...CALL, startedAtMs, untilMs: startedAtMs + 2_000 }]);
   for (let minute = 0; minute < 3; minute++) {
     await clock.advance(60_000);
     const [renewed] = await store.listCalls(task.uid);
     assert.equal(renewed?.startedAtMs, startedAtMs);
     assert.ok(renewed.untilMs > clock.now());
+    assert.ok(renewed.untilMs <= clock.now() + 30_000);
   }
   lease.release({ removed: false });
   await background.idle();
   assert.deepEqual(await store.listCalls(task.uid), []);
   assert.equal(clock.sleeping, 0);
+});
+
+Deno.test("CallLeases.take outlives its process by no more than the call had run, and is renewed rarely", async () => {
+  const { clock, store, background, leases, task } = await worldOf();
+  let written = 0;
+  const counting = new CallLeases({
+    clock,
+    background,
+    store: new Proxy(store, {
+      get(target, property) {
+        if (property === "putCall") written++;
+        const value: unknown = Reflect.get(target, property);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    }),
+  });
+  const lease = counting.take(task, CALL);
+  for (let ranMs = 500; ranMs <= 60_000; ranMs += 500) {
+    await clock.advance(500);
+    const [renewed] = await store.listCalls(task.uid);
+    const left = renewed!.untilMs - clock.now();
+    assert.ok(left > 0 && left <= Math.max(2_000, ranMs), `${left} ms are left after ${ranMs}`);
+  }
+  assert.ok(written < 20, `${written} writes in a minute`);
+  lease.release({ removed: false });
+  assert.equal(await leases.anyElsewhere(task, new Set([CALL.callId])), false);
+  await background.idle();
 });
 
 Deno.test("CallLeases.take stops on demand: nothing is written afterwards, and what is there is the commit's", async () => {
