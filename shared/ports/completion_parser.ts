@@ -23,4 +23,6 @@ export interface CompletionParser {
   finish(): ParseDelta[];
   /** Valid after `finish`. */
   result(): ParsedCompletion;
+  /** Where the reasoning stands in the text, in UTF-16 units, ascending and apart. Valid after `finish`. */
+  reasoningSpans(): readonly (readonly [start: number, end: number])[];
 }

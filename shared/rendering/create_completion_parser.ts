@@ -103,6 +103,10 @@ class Parser implements AccountedParser {
     return this.#sink.result();
   }
 
+  reasoningSpans(): readonly (readonly [start: number, end: number])[] {
+    return this.#sink.reasoningSpans;
+  }
+
   #run(): void {
     if (!this.#isDone) this.#isDone = this.#machine.next().done === true;
   }

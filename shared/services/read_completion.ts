@@ -14,6 +14,8 @@ export interface ReadCompletion {
   /** The decoded text, special tokens kept, without its final stop. */
   readonly text: string;
   readonly parsed: ParsedCompletion;
+  /** Tokens whose text belongs to reasoning; the markers around it do not. */
+  readonly reasoningTokens: number;
   readonly finish: Finish;
   readonly finishReason: FinishReason;
   /** Whether the last sampled token is a stop token of the model. */
@@ -42,6 +44,9 @@ export class CompletionReader {
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
   readonly #text: string[] = [];
+  /** Where in the decoded text each token begins. */
+  readonly #starts: number[] = [];
+  #decoded = 0;
   /** A stop token whose text is not read yet: it is text only if more tokens follow. */
   #heldStop: number | null = null;
 
@@ -62,9 +67,10 @@ export class CompletionReader {
       const id = ids[k]!;
       this.#ids.push(id);
       this.#logprobs.push(logprobs[k]!);
-      if (this.#heldStop !== null) text += this.#options.decoder.push(this.#heldStop);
+      if (this.#heldStop !== null) text += this.#decode(this.#heldStop);
+      this.#starts.push(this.#decoded);
       this.#heldStop = this.#options.stopTokenIds.has(id) ? id : null;
-      if (this.#heldStop === null) text += this.#options.decoder.push(id);
+      if (this.#heldStop === null) text += this.#decode(id);
     }
     return this.#read(this.#cutter.push(text));
   }
@@ -73,11 +79,12 @@ export class CompletionReader {
   finish(finish: Finish): ReadPiece & { completion: ReadCompletion } {
     const closed = finish.type === "stop" && this.#heldStop !== null;
     let tail = "";
-    if (this.#heldStop !== null && !closed) tail += this.#options.decoder.push(this.#heldStop);
-    tail += this.#options.decoder.finish();
+    if (this.#heldStop !== null && !closed) tail += this.#decode(this.#heldStop);
+    const rest = this.#options.decoder.finish();
+    this.#decoded += rest.length;
+    tail += rest;
     const matched = finish.type === "stop" && typeof finish.matched === "string" ? finish.matched : null;
-    const rest = this.#cutter.push(tail) + this.#cutter.finish(matched);
-    const last = this.#read(rest);
+    const last = this.#read(this.#cutter.push(tail) + this.#cutter.finish(matched));
     const deltas = [...last.deltas, ...this.#options.parser.finish()];
     const parsed = this.#options.parser.result();
     return {
@@ -88,12 +95,31 @@ export class CompletionReader {
         logprobs: this.#logprobs,
         text: this.#text.join(""),
         parsed,
+        reasoningTokens: this.#countWithin(this.#options.parser.reasoningSpans()),
         finish,
         // Rule 12: only a stop becomes tool_calls, and only with a call.
         finishReason: finish.type === "stop" && parsed.toolCalls.length > 0 ? "tool_calls" : finish.type,
         closed,
       },
     };
+  }
+
+  #decode(id: number): string {
+    const text = this.#options.decoder.push(id);
+    this.#decoded += text.length;
+    return text;
+  }
+
+  /** Tokens whose text touches one of the spans. One that ends no character yet stands where that character begins. */
+  #countWithin(spans: readonly (readonly [start: number, end: number])[]): number {
+    let count = 0;
+    let span = 0;
+    this.#starts.forEach((start, at) => {
+      const end = Math.max(start + 1, this.#starts[at + 1] ?? this.#decoded);
+      while (span < spans.length && spans[span]![1] <= start) span++;
+      if (span < spans.length && spans[span]![0] < end) count++;
+    });
+    return count;
   }
 
   #read(text: string): ReadPiece {

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
 import type { CompletionParser, ParseDelta } from "../ports/completion_parser.ts";
 import type { Finish } from "../core/turn.ts";
+import { createCompletionParser } from "../rendering/create_completion_parser.ts";
 import { CompletionReader, type ReadPiece } from "./read_completion.ts";
 
 const tokenizer = await qwen3Tokenizer();
@@ -29,6 +30,10 @@ class PlainParser implements CompletionParser {
       toolCalls: this.#text.includes("CALL") ? [{ name: "f", arguments: "{}" }] : [],
       parse: { status: "ok", problems: [] },
     };
+  }
+
+  reasoningSpans(): ReturnType<CompletionParser["reasoningSpans"]> {
+    return [];
   }
 }
 
@@ -149,4 +154,38 @@ Deno.test("CompletionReader says tool_calls of a stop with a call alone", () => 
   const cut =
     read(encode("a STOP CALL"), { finish: { type: "stop", matched: "STOP" }, stops: ["STOP"] }).end.completion;
   assert.equal(cut.finishReason, "stop", "a call behind the stop string is none");
+});
+
+/** Reads text as a thinking model's, some tokens at a time; the tokens inside reasoning. */
+function reasoningTokens(text: string, options: { piece: number; opensReasoning?: boolean }): number {
+  const reader = new CompletionReader({
+    decoder: tokenizer.decoder(),
+    parser: createCompletionParser({
+      toolCallParser: "qwen25",
+      reasoningParser: "qwen3",
+      tools: [],
+      toolChoice: "auto",
+      opensReasoning: options.opensReasoning ?? false,
+    }),
+    stopTokenIds: new Set([IM_END]),
+    stopStrings: [],
+  });
+  const ids = [...encode(text), IM_END];
+  for (let at = 0; at < ids.length; at += options.piece) {
+    const piece = ids.slice(at, at + options.piece);
+    reader.push(piece, piece.map(() => 0));
+  }
+  return reader.finish({ type: "stop", matched: IM_END }).completion.reasoningTokens;
+}
+
+Deno.test("CompletionReader counts the tokens inside reasoning, however they came", () => {
+  for (const inside of ["", "short", "\nA longer thought, 🦕 and 漢字.\n", "one\n\ntwo"]) {
+    const expected = encode(inside).length;
+    for (const piece of [1, 3, 1000]) {
+      assert.equal(reasoningTokens(`<think>${inside}</think>\n\nAn answer.`, { piece }), expected, inside);
+      assert.equal(reasoningTokens(`${inside}</think>An answer.`, { piece, opensReasoning: true }), expected, inside);
+      assert.equal(reasoningTokens(`<think>${inside}`, { piece }), expected, inside);
+    }
+  }
+  assert.equal(reasoningTokens("No thought at all.", { piece: 2 }), 0);
 });

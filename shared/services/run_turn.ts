@@ -94,6 +94,7 @@ export async function runTurn(
   if (end === null) throw new Error("The engine ended without an end");
 
   const { completion } = end;
+  const reasoningTokens = renderer.reasoningParser === null ? null : completion.reasoningTokens;
   const engineEndedAtMs = clock.now();
   const unformed = {
     role: "assistant",
@@ -115,7 +116,7 @@ export async function runTurn(
       : null,
     promptTokens: prepared.prompt.length,
     cachedTokens: end.cachedTokens,
-    reasoningTokens: null,
+    reasoningTokens,
     prompt: prepared.prompt,
     completion: completion.ids,
     logprobs: completion.logprobs,
@@ -132,7 +133,7 @@ export async function runTurn(
     promptTokens: prepared.prompt.length,
     observationTokens: prepared.observation.length,
     completionTokens: completion.ids.length,
-    reasoningTokens: null,
+    reasoningTokens,
     cachedTokens: end.cachedTokens,
     weightVersions: completion.ids.length === 0
       ? []

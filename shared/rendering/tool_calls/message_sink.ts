@@ -28,6 +28,8 @@ export interface Accounting {
 export class MessageSink {
   /** Where the input went. */
   readonly accounting: Accounting = { reasoning: 0, content: 0, markup: 0 };
+  /** Where in the input the reasoning stands: starts and ends, ascending and apart. */
+  readonly reasoningSpans: [start: number, end: number][] = [];
 
   #deltas: ParseDelta[] = [];
   #content: string[] = [];
@@ -95,6 +97,7 @@ export class MessageSink {
 
   /** Text of the reasoning. */
   reasoning(text: string): void {
+    this.#span(text.length);
     this.accounting.reasoning += text.length;
     let start = 0;
     if (this.#skipsNewlines) {
@@ -157,6 +160,14 @@ export class MessageSink {
       toolCalls: [...this.#calls],
       parse: { status: this.#status, problems: [...this.#problems] },
     };
+  }
+
+  #span(length: number): void {
+    if (length === 0) return;
+    const start = this.accounting.reasoning + this.accounting.content + this.accounting.markup;
+    const last = this.reasoningSpans.at(-1);
+    if (last?.[1] === start) last[1] += length;
+    else this.reasoningSpans.push([start, start + length]);
   }
 
   #emitContent(text: string): void {
