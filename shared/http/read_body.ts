@@ -40,8 +40,7 @@ export async function readBody<T extends z.ZodType>(
 async function readText(request: Request, maxBytes: number): Promise<string> {
   const declared = request.headers.get("content-length");
   if (Number(declared ?? "0") > maxBytes) throw tooLarge(maxBytes);
-  if (request.body === null) return "";
-  const bytes = await readBytes(request, request.body, { maxBytes, isDeclared: declared !== null });
+  const bytes = await readBytes(request, { maxBytes, isDeclared: declared !== null });
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -53,14 +52,17 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
   }
 }
 
-/** A body of a declared length is read by the host in one go, which costs half; the host lets no more than that in. */
+/**
+ * A body of a declared length is read by the host in one go, and no stream is made of it: that costs half. The host lets no
+ * more than the declared length in.
+ */
 async function readBytes(
   request: Request,
-  body: ReadableStream<Uint8Array>,
   options: { maxBytes: number; isDeclared: boolean },
 ): Promise<Uint8Array> {
   try {
-    return options.isDeclared ? await request.bytes() : await readUpTo(body, options.maxBytes);
+    if (options.isDeclared) return await request.bytes();
+    return request.body === null ? new Uint8Array() : await readUpTo(request.body, options.maxBytes);
   } catch (cause) {
     if (cause instanceof VerbatimError) throw cause;
     throw new VerbatimError("client_gone", "The client hung up while sending its request", { cause });
