@@ -13,8 +13,18 @@ export function createJsonLogger(options: {
   function at(level: typeof LEVELS[number]): Logger["info"] {
     if (LEVELS.indexOf(level) < LEVELS.indexOf(options.level)) return () => {};
     return (message, fields = {}) => {
-      options.write(JSON.stringify({ time: new Date(options.now()).toISOString(), level, message, ...fields }));
+      const line = { time: new Date(options.now()).toISOString(), level, message };
+      options.write(textOf({ ...line, ...fields, ...line }) ?? JSON.stringify({ ...line, fields: "not JSON" }));
     };
   }
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** The line, or null where a field can't be written (a cycle, a bigint): a log line is never why a call fails. */
+function textOf(line: Record<string, unknown>): string | null {
+  try {
+    return JSON.stringify(line);
+  } catch {
+    return null;
+  }
 }

@@ -2,22 +2,31 @@
 
 /** Yields each event's data. Lines may be cut anywhere; a last event without its blank line is not an event. */
 export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  let rest = "";
   let data: string[] = [];
+  for await (const line of linesOf(body)) {
+    if (line === "") {
+      if (data.length > 0) yield data.join("\n");
+      data = [];
+    } else if (line.startsWith("data:")) {
+      data.push(line.slice(line[5] === " " ? 6 : 5));
+    }
+  }
+}
+
+/** Whole lines without their ends. The pieces of a long line are joined once, so that its cost is its length. */
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
+  let pieces: string[] = [];
   for await (const bytes of body) {
-    const text = rest + decoder.decode(bytes, { stream: true });
+    const text = decoder.decode(bytes, { stream: true });
     let from = 0;
     for (let end = text.indexOf("\n", from); end !== -1; end = text.indexOf("\n", from)) {
-      const line = text.slice(from, text[end - 1] === "\r" && end > from ? end - 1 : end);
+      pieces.push(text.slice(from, end));
+      const line = pieces.length === 1 ? pieces[0]! : pieces.join("");
+      pieces = [];
       from = end + 1;
-      if (line === "") {
-        if (data.length > 0) yield data.join("\n");
-        data = [];
-      } else if (line.startsWith("data:")) {
-        data.push(line.slice(line[5] === " " ? 6 : 5));
-      }
+      yield line.endsWith("\r") ? line.slice(0, -1) : line;
     }
-    rest = text.slice(from);
+    if (from < text.length) pieces.push(text.slice(from));
   }
 }

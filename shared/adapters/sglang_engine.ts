@@ -8,9 +8,11 @@ import type { Clock } from "../ports/clock.ts";
 import type { Engine, EngineChunk, EngineInfo, EngineRequest, ScoreRequest } from "../ports/engine.ts";
 import type { Logger } from "../ports/logger.ts";
 import { readSse } from "./read_sse.ts";
+import { abortOnWorkers } from "./sglang_abort.ts";
 import { failureOfEvent, failureOfStatus, inconsistent, isObject, RetryableFailure } from "./sglang_failure.ts";
 import { ReplyReader } from "./sglang_reply.ts";
 import { checkScores } from "./sglang_scores.ts";
+import { SilenceWatch } from "./silence_watch.ts";
 
 /** What the adapter needs. */
 export interface SglangEngineOptions {
@@ -33,10 +35,6 @@ export interface SglangEngineOptions {
 
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 2000;
-/** An abort is fire-and-forget on the engine's side and may miss a request between queue and batch; it is repeated. */
-const ABORT_TRIES = 3;
-const ABORT_GAP_MS = 250;
-const SHORT_CALL_MS = 5000;
 
 /** Makes the adapter. Nothing is sent before the first call. */
 export function createSglangEngine(options: SglangEngineOptions): Engine {
@@ -50,41 +48,27 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
     return headers;
   }
 
-  /** One POST to /generate. The watchdog aborts it after a silence; `touch` says that something was heard. */
+  /** One POST to /generate. The watch aborts it after a silence; whoever gets the answer ends the watch. */
   async function post(
     body: Uint8Array<ArrayBuffer>,
     routingKey: string | null,
     signal: AbortSignal,
-  ): Promise<{ response: Response; touch: () => void; done: () => void; silence: AbortSignal }> {
-    const silence = new AbortController();
-    let timer = setTimeout(onSilence, options.idleTimeoutMs);
-    function onSilence(): void {
-      silence.abort(
-        new VerbatimError("engine_timeout", `The engine was silent for ${options.idleTimeoutMs / 1000} s`, {
-          details: { idle_timeout_s: options.idleTimeoutMs / 1000 },
-        }),
-      );
-    }
-    const touch = () => {
-      clearTimeout(timer);
-      timer = setTimeout(onSilence, options.idleTimeoutMs);
-    };
+  ): Promise<{ response: Response; watch: SilenceWatch }> {
+    const watch = new SilenceWatch(clock, options.idleTimeoutMs);
     try {
       const response = await send(`${options.url}/generate`, {
         method: "POST",
         headers: headersFor(routingKey),
         body,
-        signal: AbortSignal.any([signal, silence.signal]),
+        signal: AbortSignal.any([signal, watch.signal]),
       });
-      touch();
-      return { response, touch, done: () => clearTimeout(timer), silence: silence.signal };
+      watch.heard();
+      return { response, watch };
     } catch (cause) {
-      clearTimeout(timer);
+      watch.end();
       signal.throwIfAborted();
-      silence.signal.throwIfAborted();
-      throw new RetryableFailure(
-        new VerbatimError("engine_unavailable", "The engine can't be reached", { cause, retryAfterS: 1 }),
-      );
+      watch.signal.throwIfAborted();
+      throw new RetryableFailure(unreachable(cause));
     }
   }
 
@@ -103,49 +87,33 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
       if (!request.stream) {
         yield* reader.read(parseReply(await call.response.text()));
       } else {
-        yield* readFrames(call.response, reader, call.touch);
+        yield* readFrames(call.response, reader, () => call.watch.heard());
       }
       if (!reader.ended) throw inconsistent("The engine's reply has no finish reason");
     } catch (cause) {
       signal.throwIfAborted();
-      call.silence.throwIfAborted();
+      call.watch.signal.throwIfAborted();
       if (cause instanceof VerbatimError || cause instanceof RetryableFailure) throw cause;
-      const error = new VerbatimError("engine_failed", "The engine broke the connection", { cause });
-      throw reader.sampled === 0 && !request.stream ? new RetryableFailure(error) : error;
+      const error = brokenOff(cause);
+      throw reader.sampled === 0 ? new RetryableFailure(error) : error;
     } finally {
-      call.done();
+      call.watch.end();
       if (!reader.ended) await call.response.body?.cancel().catch(() => {});
     }
   }
 
-  async function abortOn(url: string, rid: string): Promise<void> {
-    const response = await send(`${url}/abort_request`, {
-      method: "POST",
-      headers: headersFor(null),
-      body: JSON.stringify({ rid }),
-      signal: AbortSignal.timeout(SHORT_CALL_MS),
-    });
-    await response.body?.cancel();
-  }
-
-  /** A router answers no abort itself: it lists its workers. A worker has no such list and is its own. */
-  async function workerUrls(): Promise<string[]> {
-    const response = await send(`${options.url}/workers`, {
-      headers: headersFor(null),
-      signal: AbortSignal.timeout(SHORT_CALL_MS),
-    });
-    const text = await response.text();
-    if (!response.ok) return [options.url];
-    const listed: unknown = JSON.parse(text);
-    const workers = isObject(listed) && Array.isArray(listed.workers) ? listed.workers : [];
-    const urls = workers.flatMap((worker) => isObject(worker) && typeof worker.url === "string" ? [worker.url] : []);
-    return urls.length > 0 ? urls : [options.url];
-  }
-
-  async function get(path: string, signal: AbortSignal): Promise<Response> {
-    const response = await send(`${options.url}${path}`, { headers: headersFor(null), signal });
-    if (!response.ok) throw failureOfStatus(response.status, await response.text(), null);
-    return response;
+  /** A short question. Its failures are `engine_*` errors. */
+  async function get(path: string, signal: AbortSignal): Promise<string> {
+    try {
+      const response = await send(`${options.url}${path}`, { headers: headersFor(null), signal });
+      const text = await response.text();
+      if (!response.ok) throw failureOfStatus(response.status, text, response.headers.get("retry-after"));
+      return text;
+    } catch (cause) {
+      signal.throwIfAborted();
+      const error = withoutRetry(cause);
+      throw error instanceof VerbatimError ? error : unreachable(error);
+    }
   }
 
   return {
@@ -163,11 +131,8 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
           }
           return;
         } catch (cause) {
-          if (!(cause instanceof RetryableFailure)) {
-            if (cause instanceof VerbatimError && endedOnEngine(cause)) mayRun = false;
-            throw cause;
-          }
-          mayRun = false;
+          if (endedOnEngine(withoutRetry(cause))) mayRun = false;
+          if (!(cause instanceof RetryableFailure)) throw cause;
           const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** tries, LONGEST_BACKOFF_MS) * (0.5 + options.random());
           const waitMs = cause.retryAfterMs ?? backoffMs;
           // After a token nothing is retried: the caller may have shown it.
@@ -175,40 +140,38 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
           logger.info("Engine call is tried again", { rid, tries: tries + 1, reason: cause.message });
           await clock.sleep(waitMs, signal);
         } finally {
-          // Whatever ended the call early (the caller's abort, a silence, a lie): the engine must stop sampling.
+          // Whatever ended the attempt early (the caller's abort, a silence, a break, a lie): the engine must stop sampling.
           if (mayRun) options.background.run("abort on the engine", this.abort(rid));
         }
       }
     },
 
     async score(request, signal) {
-      const call = await post(scoreBody(request), null, signal);
+      const call = await post(scoreBody(request), null, signal).catch((cause: unknown) => {
+        throw withoutRetry(cause);
+      });
       try {
         const text = await call.response.text();
-        if (!call.response.ok) throw failureOfStatus(call.response.status, text, null);
+        if (!call.response.ok) {
+          throw failureOfStatus(call.response.status, text, call.response.headers.get("retry-after"));
+        }
         return checkScores(parseReply(text), request);
       } catch (cause) {
         signal.throwIfAborted();
-        call.silence.throwIfAborted();
-        throw cause instanceof RetryableFailure ? cause.error : cause;
+        call.watch.signal.throwIfAborted();
+        const error = withoutRetry(cause);
+        throw error instanceof VerbatimError ? error : brokenOff(error);
       } finally {
-        call.done();
+        call.watch.end();
       }
     },
 
     async abort(rid) {
-      for (let tries = 0; tries < ABORT_TRIES; tries++) {
-        if (tries > 0) await clock.sleep(ABORT_GAP_MS);
-        try {
-          for (const url of await workerUrls()) await abortOn(url, rid);
-        } catch (cause) {
-          logger.debug("An abort did not reach the engine", { rid, cause: String(cause) });
-        }
-      }
+      await abortOnWorkers(rid, { url: options.url, headers: headersFor(null), clock, logger, fetch: send });
     },
 
     async info(signal): Promise<EngineInfo> {
-      const reply: unknown = await (await get("/model_info", signal)).json();
+      const reply = parseReply(await get("/model_info", signal));
       const model = isObject(reply) ? reply : {};
       return {
         modelPath: typeof model.model_path === "string" ? model.model_path : null,
@@ -220,14 +183,32 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
     },
 
     async health(signal) {
-      await (await get("/health", signal)).body?.cancel();
+      await get("/health", signal);
     },
   };
 }
 
+/** Statuses that a router gives for a worker which may still be at it. */
+const SAID_BY_ROUTERS: ReadonlySet<unknown> = new Set([408, 502, 504]);
+
 /** Whether the engine itself said that the request is over: an abort would find nothing. */
-function endedOnEngine(error: VerbatimError): boolean {
-  return error.details?.engine_status !== undefined || error.details?.aborted === true;
+function endedOnEngine(error: unknown): boolean {
+  if (!(error instanceof VerbatimError)) return false;
+  const { engine_status: status, aborted } = error.details ?? {};
+  return aborted === true || (status !== undefined && !SAID_BY_ROUTERS.has(status));
+}
+
+/** What the caller gets where nothing is tried again. */
+function withoutRetry(cause: unknown): unknown {
+  return cause instanceof RetryableFailure ? cause.error : cause;
+}
+
+function unreachable(cause: unknown): VerbatimError {
+  return new VerbatimError("engine_unavailable", "The engine can't be reached", { cause, retryAfterS: 1 });
+}
+
+function brokenOff(cause: unknown): VerbatimError {
+  return new VerbatimError("engine_failed", "The engine broke the connection", { cause });
 }
 
 /** Suffixes have one length, so that no attempt's id is a prefix of another's. */
@@ -283,7 +264,7 @@ async function* readFrames(response: Response, reader: ReplyReader, touch: () =>
       break;
     }
     const frame = parseReply(data);
-    if (isObject(frame) && frame.error !== undefined) throw failureOfEvent(frame.error);
+    if (isObject(frame) && frame.error !== undefined && frame.error !== null) throw failureOfEvent(frame.error);
     yield* reader.read(frame);
   }
   if (!done) throw new VerbatimError("engine_failed", "The engine's stream was cut before its end");

@@ -24,19 +24,24 @@ export function failureOfStatus(status: number, body: string, retryAfter: string
   const message = messageOf(body) ?? `status ${status} with no message`;
   const details = { engine_status: status, engine_message: message.slice(0, 500) };
   if (NOT_NOW.has(status)) {
-    const seconds = Number(retryAfter);
+    const seconds = secondsOf(retryAfter);
     return new RetryableFailure(
       new VerbatimError("engine_unavailable", "The engine can't take the request now", {
         details,
-        retryAfterS: 1,
+        retryAfterS: seconds ?? 1,
       }),
-      retryAfter !== null && Number.isFinite(seconds) ? seconds * 1000 : null,
+      seconds === null ? null : seconds * 1000,
     );
   }
   return new VerbatimError("engine_failed", `The engine refused the request with status ${status}`, {
     details,
     retryable: status >= 500,
   });
+}
+
+/** A `Retry-After` in seconds; its other form, a date, is not looked at. */
+function secondsOf(retryAfter: string | null): number | null {
+  return retryAfter !== null && /^\d{1,9}$/.test(retryAfter.trim()) ? Number(retryAfter) : null;
 }
 
 /** The failure in an error object that came as an event of a stream under status 200. */

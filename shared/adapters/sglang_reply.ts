@@ -84,7 +84,7 @@ export class ReplyReader {
       throw inconsistent(`The engine sampled ${this.#sampled} tokens of at most ${this.#expected.maxNewTokens}`);
     }
     if (fresh.length > 0) this.#lastId = fresh[fresh.length - 1];
-    this.#lastIds = this.#mode === "cumulative" ? ids : [];
+    this.#lastIds = this.#mode === "incremental" ? [] : ids;
     return { ids: fresh, logprobs };
   }
 
@@ -92,9 +92,9 @@ export class ReplyReader {
   #alreadyRead(ids: readonly unknown[], total: number | null): number {
     if (this.#sampled === 0) return 0;
     if (this.#mode === "unknown") {
-      // The second frame with tokens decides. Without a count only a longer list that repeats the first is cumulative.
-      const cumulative = total !== null ? ids.length === total : ids.length >= this.#sampled;
-      this.#mode = cumulative ? "cumulative" : "incremental";
+      // The second frame decides. Without its count [5], [5] may be one token or two.
+      if (total === null) throw inconsistent("The engine's stream does not count its tokens");
+      this.#mode = ids.length === total ? "cumulative" : "incremental";
     }
     if (this.#mode === "incremental") return 0;
     if (ids.length < this.#sampled) throw inconsistent("The engine took back sampled tokens");

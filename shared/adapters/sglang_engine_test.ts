@@ -1,0 +1,393 @@
+import assert from "node:assert/strict";
+import { createFakeClock, type FakeClock } from "../../tests/fixtures/fake_clock.ts";
+import { createListLogger, type ListLogger } from "../../tests/fixtures/list_logger.ts";
+import { createScriptedFetch, type Responder, type SentRequest } from "../../tests/fixtures/scripted_fetch.ts";
+import { TokenSeries } from "../core/token_series.ts";
+import type { Engine, EngineChunk, EngineRequest } from "../ports/engine.ts";
+import { createSglangEngine } from "./sglang_engine.ts";
+import { createTrackedBackground } from "./tracked_background.ts";
+
+const RID = "0123456789abcdef0123456789abcdef";
+const never = new AbortController().signal;
+const encoder = new TextEncoder();
+
+interface World {
+  readonly engine: Engine;
+  readonly clock: FakeClock;
+  readonly logger: ListLogger;
+  /** Bodies posted to /generate. */
+  generated(): SentRequest[];
+  /** Ids told to abort, by worker, once everything in the background is over. */
+  aborted(): Promise<string[]>;
+}
+
+/** An engine behind a fetch that answers /generate as told, and is a single worker for aborts. */
+function worldOf(respond: Responder, options: { retryMs?: number; apiKey?: string } = {}): World {
+  const clock = createFakeClock();
+  const logger = createListLogger();
+  const background = createTrackedBackground(logger);
+  const { fetch, requests } = createScriptedFetch((request, signal) => {
+    if (request.url.endsWith("/generate")) return respond(request, signal);
+    return new Response(null, { status: request.url.endsWith("/abort_request") ? 200 : 404 });
+  });
+  const engine = createSglangEngine({
+    url: "http://engine",
+    vocabSize: 1000,
+    retryMs: 10_000,
+    idleTimeoutMs: 60_000,
+    clock,
+    logger,
+    background,
+    random: () => 0.5,
+    fetch,
+    ...options,
+  });
+  return {
+    engine,
+    clock,
+    logger,
+    generated: () => requests.filter(({ url }) => url.endsWith("/generate")),
+    async aborted() {
+      let idle = false;
+      const waiting = background.idle().then(() => idle = true);
+      for (let second = 0; !idle && second < 100; second++) await clock.advance(1000);
+      await waiting;
+      const told = requests.filter(({ url }) => url.endsWith("/abort_request"));
+      return [...new Set(told.map(({ url, body }) => `${new URL(url).host} ${JSON.parse(body).rid}`))];
+    },
+  };
+}
+
+function requestOf(changes: Partial<EngineRequest> = {}): EngineRequest {
+  return {
+    rid: RID,
+    input: TokenSeries.of(Uint32Array.of(1, 2)).append(Uint32Array.of(3)),
+    sampling: { max_new_tokens: 8, temperature: 1 },
+    routingKey: null,
+    stream: false,
+    ...changes,
+  };
+}
+
+/** A reply that holds these ids of so many. */
+function replyOf(ids: readonly number[], options: { total?: number; finish?: unknown } = {}): string {
+  const { total = ids.length, finish = { type: "length", length: 8 } } = options;
+  return JSON.stringify({
+    output_ids: ids,
+    meta_info: {
+      finish_reason: finish,
+      prompt_tokens: 3,
+      completion_tokens: total,
+      cached_tokens: 0,
+      weight_version: "v",
+      output_token_logprobs: ids.map((id) => [-1, id, null]),
+    },
+  });
+}
+
+/** A stream of these events, which then ends, or breaks, or says nothing more until it is cancelled. */
+function streamOf(events: readonly string[], end: "closes" | "breaks" | "hangs" = "closes"): Response {
+  let next = 0;
+  return new Response(
+    new ReadableStream<Uint8Array<ArrayBuffer>>({
+      async pull(controller) {
+        if (next < events.length) controller.enqueue(encoder.encode(`data: ${events[next++]}\n\n`));
+        else if (end === "closes") controller.close();
+        else if (end === "breaks") controller.error(new TypeError("error reading a body from connection"));
+        else await new Promise(() => {});
+      },
+    }, { highWaterMark: 0 }),
+  );
+}
+
+async function collect(chunks: AsyncIterable<EngineChunk>): Promise<EngineChunk[]> {
+  const all: EngineChunk[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return all;
+}
+
+/** Runs a call that sleeps: the clock goes on until it has ended. */
+async function run<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
+  let ended = false;
+  const done = (): void => void (ended = true);
+  work.then(done, done);
+  for (let step = 0; !ended && step < 1000; step++) await clock.advance(50);
+  return await work;
+}
+
+const END: EngineChunk = {
+  type: "end",
+  finish: { type: "length" },
+  promptTokens: 3,
+  cachedTokens: 0,
+  weightVersion: "v",
+};
+const WHOLE: EngineChunk[] = [{ type: "tokens", ids: [5, 6], logprobs: [-1, -1] }, END];
+
+Deno.test("generate sends exactly the path's tokens and the sampling as it is", async () => {
+  const { engine, generated } = worldOf(() => new Response(replyOf([5, 6])), { apiKey: "secret" });
+  const sampling = { max_new_tokens: 8, stop: ["é"], top_p: undefined, skip_special_tokens: true };
+  assert.deepEqual(await collect(engine.generate(requestOf({ sampling, routingKey: "task" }), never)), WHOLE);
+  const [sent] = generated();
+  assert.equal(
+    sent?.body,
+    `{"input_ids":[1,2,3],"rid":"${RID}-0000","sampling_params":{"max_new_tokens":8,"stop":["é"],` +
+      '"skip_special_tokens":false},"return_logprob":true,"logprob_start_len":-1,"stream":false}',
+  );
+  assert.equal(sent.method, "POST");
+  assert.equal(sent.url, "http://engine/generate");
+  assert.equal(sent.headers.get("authorization"), "Bearer secret");
+  assert.equal(sent.headers.get("x-smg-routing-key"), "task");
+  assert.equal(sent.headers.get("content-type"), "application/json");
+});
+
+Deno.test("generate without key and routing key sends neither header", async () => {
+  const { engine, generated } = worldOf(() => streamOf([replyOf([5, 6]), "[DONE]"]));
+  assert.deepEqual(await collect(engine.generate(requestOf({ stream: true }), never)), WHOLE);
+  assert.equal(generated()[0]?.headers.has("authorization"), false);
+  assert.equal(generated()[0]?.headers.has("x-smg-routing-key"), false);
+  assert.equal(JSON.parse(generated()[0]!.body).stream, true);
+});
+
+Deno.test("generate tries again what can't be taken now, each time under another id of the same length", async () => {
+  const answers = [503, 429, 502, 200];
+  const { engine, clock, generated, aborted } = worldOf(() => {
+    const status = answers.shift() ?? 500;
+    return new Response(status === 200 ? replyOf([5, 6]) : "", { status });
+  });
+  const startMs = clock.now();
+  assert.deepEqual(await run(clock, collect(engine.generate(requestOf(), never))), WHOLE);
+  assert.deepEqual(
+    generated().map(({ body }) => JSON.parse(body).rid),
+    ["0000", "0001", "0002", "0003"].map((suffix) => `${RID}-${suffix}`),
+  );
+  // 100, 200 and 400 ms, spread by the middle of [0.5, 1.5).
+  assert.ok(clock.now() - startMs >= 700);
+  assert.deepEqual(await aborted(), [`engine ${RID}-0002`], "a router's 502 leaves the worker at it");
+});
+
+Deno.test("generate waits as long as the engine asks", async () => {
+  const answers = [503, 200];
+  const { engine, clock, generated } = worldOf(() =>
+    answers.shift() === 503
+      ? new Response("", { status: 503, headers: { "retry-after": "4" } })
+      : new Response(replyOf([5, 6]))
+  );
+  const answer = collect(engine.generate(requestOf(), never));
+  await clock.untilSleeping(1);
+  await clock.advance(3999);
+  assert.equal(generated().length, 1);
+  await clock.advance(1);
+  assert.deepEqual(await answer, WHOLE);
+  assert.equal(clock.sleeping, 0);
+});
+
+Deno.test("generate gives up when the next try would come after the deadline", async () => {
+  const busy = worldOf(() => new Response("", { status: 503, headers: { "retry-after": "11" } }));
+  await assert.rejects(collect(busy.engine.generate(requestOf(), never)), {
+    code: "engine_unavailable",
+    retryAfterS: 11,
+  });
+  assert.equal(busy.generated().length, 1);
+  const down = worldOf(() => Promise.reject(new TypeError("connection refused")), { retryMs: 1000 });
+  const startMs = down.clock.now();
+  await assert.rejects(run(down.clock, collect(down.engine.generate(requestOf(), never))), {
+    code: "engine_unavailable",
+    message: "The engine can't be reached",
+  });
+  assert.ok(down.generated().length > 2 && down.clock.now() - startMs <= 1000);
+  await down.aborted();
+});
+
+Deno.test("generate does not try again what the engine refuses, fails at or lies about", async () => {
+  const cases: [() => Response, string][] = [
+    [() => new Response('{"error":{"message":"m"}}', { status: 400 }), "engine_failed"],
+    [() => new Response("Internal Server Error", { status: 500 }), "engine_failed"],
+    [() => new Response("<html>"), "engine_inconsistent"],
+    [() => new Response(replyOf([5000])), "engine_inconsistent"],
+    [() => new Response(replyOf([5], { finish: null })), "engine_inconsistent"],
+    [
+      () => new Response(replyOf([], { finish: { type: "abort", message: "Abort in waiting queue" } })),
+      "engine_failed",
+    ],
+  ];
+  for (const [respond, code] of cases) {
+    const { engine, generated } = worldOf(respond);
+    await assert.rejects(collect(engine.generate(requestOf(), never)), { code });
+    assert.equal(generated().length, 1);
+  }
+});
+
+Deno.test("generate aborts an attempt on its worker only where the engine may still be at it", async () => {
+  const cases: [Responder, string[]][] = [
+    [() => new Response(replyOf([5, 6])), []],
+    [() => new Response("", { status: 500 }), []],
+    [() => new Response(replyOf([], { finish: { type: "abort", message: "Aborted" } })), []],
+    [() => new Response(replyOf([5], { finish: null })), [`engine ${RID}-0000`]],
+    [() => new Response("{"), [`engine ${RID}-0000`]],
+  ];
+  for (const [respond, told] of cases) {
+    const { engine, aborted } = worldOf(respond);
+    await collect(engine.generate(requestOf(), never)).catch(() => {});
+    assert.deepEqual(await aborted(), told);
+  }
+});
+
+Deno.test("generate tries a stream again that breaks before its first token, and aborts the broken attempt", async () => {
+  for (const stream of [true, false]) {
+    let tries = 0;
+    const { engine, clock, generated, aborted } = worldOf(() => {
+      if (tries++ > 0) return stream ? streamOf([replyOf([5, 6]), "[DONE]"]) : new Response(replyOf([5, 6]));
+      return streamOf([], "breaks");
+    });
+    assert.deepEqual(await run(clock, collect(engine.generate(requestOf({ stream }), never))), WHOLE);
+    assert.equal(generated().length, 2);
+    assert.deepEqual(await aborted(), [`engine ${RID}-0000`]);
+  }
+});
+
+Deno.test("generate tries nothing again once a token was seen, and aborts what may still run", async () => {
+  const first = replyOf([5], { finish: null });
+  const refused = JSON.stringify({ error: { message: "m", code: 503 } });
+  const full = replyOf([], { total: 1, finish: { type: "abort", message: "full", status_code: 503 } });
+  const cases: [() => Response, string[]][] = [
+    [() => streamOf([first], "breaks"), [`engine ${RID}-0000`]],
+    [() => streamOf([first], "closes"), [`engine ${RID}-0000`]],
+    [() => streamOf([first, full]), []],
+  ];
+  for (const [respond, told] of cases) {
+    const { engine, generated, aborted } = worldOf(respond);
+    const seen: EngineChunk[] = [];
+    await assert.rejects(async () => {
+      for await (const chunk of engine.generate(requestOf({ stream: true }), never)) seen.push(chunk);
+    }, { code: "engine_failed" });
+    assert.deepEqual(seen, [{ type: "tokens", ids: [5], logprobs: [-1] }]);
+    assert.equal(generated().length, 1);
+    assert.deepEqual(await aborted(), told);
+  }
+  const { engine, generated } = worldOf(() => streamOf([first, refused]));
+  await assert.rejects(collect(engine.generate(requestOf({ stream: true }), never)), { code: "engine_unavailable" });
+  assert.equal(generated().length, 1);
+});
+
+Deno.test("generate reads an error under 200 as the status it names", async () => {
+  const invalid = JSON.stringify({ error: { message: "m", type: "invalid_request_error", code: 400 } });
+  const { engine, generated } = worldOf(() => streamOf([invalid, "[DONE]"]));
+  await assert.rejects(collect(engine.generate(requestOf({ stream: true }), never)), {
+    code: "engine_failed",
+    retryable: false,
+  });
+  assert.equal(generated().length, 1);
+  let tries = 0;
+  const busy = JSON.stringify({ error: { message: "m", code: 503 } });
+  const again = worldOf(() => streamOf([tries++ === 0 ? busy : replyOf([5, 6]), "[DONE]"]));
+  assert.deepEqual(await run(again.clock, collect(again.engine.generate(requestOf({ stream: true }), never))), WHOLE);
+});
+
+Deno.test("generate ends a silence before the answer and within it with engine_timeout, and aborts", async () => {
+  const silent: [Responder, boolean][] = [
+    [() => new Promise<Response>(() => {}), false],
+    [() => streamOf([], "hangs"), true],
+    [() => streamOf([replyOf([5], { finish: null })], "hangs"), true],
+  ];
+  for (const [respond, stream] of silent) {
+    const { engine, clock, generated, aborted } = worldOf((request, signal) =>
+      hangingUp(respond(request, signal), signal)
+    );
+    let failed = false;
+    const failing = assert.rejects(collect(engine.generate(requestOf({ stream }), never)), { code: "engine_timeout" })
+      .then(() => failed = true);
+    await clock.untilSleeping(1);
+    await clock.advance(59_999);
+    assert.equal(failed, false);
+    await clock.advance(1);
+    await failing;
+    assert.equal(generated().length, 1);
+    assert.deepEqual(await aborted(), [`engine ${RID}-0000`]);
+    assert.equal(clock.sleeping, 0);
+  }
+});
+
+/** A real body breaks when the request's signal aborts. */
+async function hangingUp(response: Response | Promise<Response>, signal: AbortSignal): Promise<Response> {
+  const { body, status } = await response;
+  const reader = body!.getReader();
+  return new Response(
+    new ReadableStream<Uint8Array<ArrayBuffer>>({
+      start(controller) {
+        signal.addEventListener("abort", () => controller.error(signal.reason), { once: true });
+      },
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+    }, { highWaterMark: 0 }),
+    { status },
+  );
+}
+
+Deno.test("generate ends with the caller's abort wherever it is: in the queue, in an answer, in a pause between tries", async () => {
+  const reason = new Error("gone");
+  const hangs: Responder = () => new Promise<Response>(() => {});
+  const middle: Responder = (_, signal) => hangingUp(streamOf([replyOf([5], { finish: null })], "hangs"), signal);
+  const pause: Responder = () => new Response("", { status: 503 });
+  for (const [respond, told] of [[hangs, 1], [middle, 1], [pause, 0]] as const) {
+    const { engine, clock, generated, aborted } = worldOf(respond);
+    const caller = new AbortController();
+    const rejected = assert.rejects(collect(engine.generate(requestOf({ stream: true }), caller.signal)), reason);
+    await clock.untilSleeping(1);
+    await clock.advance(1);
+    caller.abort(reason);
+    await rejected;
+    assert.equal(generated().length, 1);
+    assert.equal((await aborted()).length, told);
+    assert.equal(clock.sleeping, 0);
+  }
+  const { engine, generated } = worldOf(hangs);
+  await assert.rejects(collect(engine.generate(requestOf(), AbortSignal.abort(reason))), reason);
+  assert.equal(generated().length, 0);
+});
+
+Deno.test("generate aborts on the engine when its reader leaves before the end", async () => {
+  const { engine, aborted } = worldOf((_, signal) =>
+    hangingUp(streamOf([replyOf([5], { finish: null })], "hangs"), signal)
+  );
+  for await (const chunk of engine.generate(requestOf({ stream: true }), never)) {
+    assert.equal(chunk.type, "tokens");
+    break;
+  }
+  assert.deepEqual(await aborted(), [`engine ${RID}-0000`]);
+});
+
+Deno.test("score sends prompt and response, and asks for logprobs from the prompt's last position", async () => {
+  const scores = JSON.stringify({
+    output_ids: [9],
+    meta_info: { finish_reason: { type: "length" }, input_token_logprobs: [[null, 2, null], [-0.5, 3, null]] },
+  });
+  const { engine, generated } = worldOf(() => new Response(scores));
+  const request = { rid: RID, prompt: Uint32Array.of(1, 2), response: Uint32Array.of(3) };
+  assert.deepEqual(await engine.score(request, never), Float64Array.of(-0.5));
+  assert.equal(
+    generated()[0]?.body,
+    `{"input_ids":[1,2,3],"rid":"${RID}-0000","sampling_params":{"max_new_tokens":1,"temperature":0,` +
+      '"skip_special_tokens":false},"return_logprob":true,"logprob_start_len":1,"stream":false}',
+  );
+});
+
+Deno.test("score fails as engine_* errors alone", async () => {
+  const request = { rid: RID, prompt: Uint32Array.of(1), response: Uint32Array.of(3) };
+  const cases: [Responder, string][] = [
+    [() => new Response("", { status: 503 }), "engine_unavailable"],
+    [() => new Response("", { status: 400 }), "engine_failed"],
+    [() => new Response("{"), "engine_inconsistent"],
+    [() => new Response("{}"), "engine_inconsistent"],
+    [() => streamOf([], "breaks"), "engine_failed"],
+    [() => Promise.reject(new TypeError("refused")), "engine_unavailable"],
+  ];
+  for (const [respond, code] of cases) {
+    const { engine, clock } = worldOf(respond);
+    await assert.rejects(engine.score(request, never), { code });
+    assert.equal(clock.sleeping, 0);
+  }
+});

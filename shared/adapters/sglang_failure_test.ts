@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { VerbatimError } from "../core/errors.ts";
+import { failureOfAbort, failureOfEvent, failureOfStatus, RetryableFailure } from "./sglang_failure.ts";
+
+/** What becomes of a failure: its code, whether the gateway may try again, whether the caller may, and what the engine said. */
+function gist(failure: Error): [code: string, again: boolean, retryable: boolean, message: unknown] {
+  const again = failure instanceof RetryableFailure;
+  const error = again ? failure.error : failure;
+  assert.ok(error instanceof VerbatimError);
+  return [error.code, again, error.retryable, error.details?.engine_message];
+}
+
+Deno.test("failureOfStatus tries again what is busy, down or late, and nothing else", () => {
+  for (const status of [408, 429, 502, 503, 504]) {
+    assert.deepEqual(gist(failureOfStatus(status, "m", null)), ["engine_unavailable", true, true, "m"]);
+  }
+  assert.deepEqual(gist(failureOfStatus(500, "m", null)), ["engine_failed", false, true, "m"]);
+  for (const status of [400, 401, 403, 404, 422]) {
+    assert.deepEqual(gist(failureOfStatus(status, "m", null)), ["engine_failed", false, false, "m"]);
+  }
+});
+
+Deno.test("failureOfStatus finds the message in every wrapping", () => {
+  const bodies: [string, string][] = [
+    ['{"error":{"message":"nested"}}', "nested"],
+    ['{"error":"Unauthorized"}', "Unauthorized"],
+    ['{"object":"error","message":"flat","type":"503","param":null,"code":503}', "flat"],
+    ["Internal Server Error", "Internal Server Error"],
+    ["", "status 500 with no message"],
+    ["  \n", "status 500 with no message"],
+    ['{"detail":"x"}', '{"detail":"x"}'],
+    ["[1]", "[1]"],
+    ['"text"', '"text"'],
+  ];
+  for (const [body, message] of bodies) assert.equal(gist(failureOfStatus(500, body, null))[3], message);
+  assert.equal(String(gist(failureOfStatus(500, "x".repeat(10_000), null))[3]).length, 500);
+});
+
+Deno.test("failureOfStatus waits as long as the engine asks, and tells the caller so", () => {
+  function waits(retryAfter: string | null): [number | null, number | undefined] {
+    const failure = failureOfStatus(503, "", retryAfter);
+    assert.ok(failure instanceof RetryableFailure);
+    return [failure.retryAfterMs, failure.error.retryAfterS];
+  }
+  assert.deepEqual(waits("7"), [7000, 7]);
+  assert.deepEqual(waits(" 0 "), [0, 0]);
+  for (const none of [null, "", "soon", "-1", "1e3", "Infinity", "Wed, 21 Oct 2026 07:28:00 GMT"]) {
+    assert.deepEqual(waits(none), [null, 1]);
+  }
+});
+
+Deno.test("failureOfEvent reads an error in a stream as it would the status it names", () => {
+  const invalid = { message: "m", type: "invalid_request_error", code: 400, retryable: false };
+  assert.deepEqual(gist(failureOfEvent(invalid)), ["engine_failed", false, false, "m"]);
+  assert.deepEqual(gist(failureOfEvent({ message: "m", code: 503 })), ["engine_unavailable", true, true, "m"]);
+  assert.deepEqual(gist(failureOfEvent({ message: "m", code: "bad" })), ["engine_failed", false, true, "m"]);
+  assert.deepEqual(gist(failureOfEvent("m")), ["engine_failed", false, true, "m"]);
+});
+
+Deno.test("failureOfAbort tries again what was aborted with a status of its own before a token", () => {
+  const full = { type: "abort", message: "The request queue is full.", status_code: 503, err_type: "503" };
+  assert.deepEqual(gist(failureOfAbort(full, false)), ["engine_unavailable", true, true, full.message]);
+  assert.deepEqual(gist(failureOfAbort(full, true)), ["engine_failed", false, true, full.message]);
+  const bad = { ...full, status_code: 400 };
+  assert.deepEqual(gist(failureOfAbort(bad, false)), ["engine_failed", false, false, full.message]);
+});
+
+Deno.test("failureOfAbort of a user's abort, running or queued, is engine_failed", () => {
+  const running = { type: "abort", message: "Aborted", status_code: null, err_type: null };
+  const queued = { type: "abort", message: "Abort in waiting queue" };
+  for (const [finish, sampled] of [[running, true], [running, false], [queued, false]] as const) {
+    assert.deepEqual(gist(failureOfAbort(finish, sampled)), ["engine_failed", false, true, finish.message]);
+  }
+  assert.equal(gist(failureOfAbort({ type: "abort" }, false))[3], "Aborted");
+});

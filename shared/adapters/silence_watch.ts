@@ -1,0 +1,51 @@
+/** Aborts a call that has been silent for too long. It does not know what is called. */
+
+import { VerbatimError } from "../core/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+
+/** Ends the wait; made once, since an abort without a reason makes an error each time. */
+const OVER = new Error("The call is over");
+
+/** Watches one call from its beginning until `end`. */
+export class SilenceWatch {
+  readonly #clock: Clock;
+  readonly #idleTimeoutMs: number;
+  readonly #silence = new AbortController();
+  readonly #over = new AbortController();
+  #heardAtMs: number;
+
+  constructor(clock: Clock, idleTimeoutMs: number) {
+    this.#clock = clock;
+    this.#idleTimeoutMs = idleTimeoutMs;
+    this.#heardAtMs = clock.now();
+    this.#watch().catch(() => {});
+  }
+
+  /** Aborts, with `engine_timeout` as its reason, after the longest silence. */
+  get signal(): AbortSignal {
+    return this.#silence.signal;
+  }
+
+  /** Something was heard. It costs nothing: the timer runs on and then sleeps for what is left. */
+  heard(): void {
+    this.#heardAtMs = this.#clock.now();
+  }
+
+  /** The call is over. */
+  end(): void {
+    this.#over.abort(OVER);
+  }
+
+  async #watch(): Promise<void> {
+    for (let leftMs = this.#idleTimeoutMs; leftMs > 0;) {
+      await this.#clock.sleep(leftMs, this.#over.signal);
+      leftMs = this.#heardAtMs + this.#idleTimeoutMs - this.#clock.now();
+    }
+    const seconds = this.#idleTimeoutMs / 1000;
+    this.#silence.abort(
+      new VerbatimError("engine_timeout", `The engine was silent for ${seconds} s`, {
+        details: { idle_timeout_s: seconds },
+      }),
+    );
+  }
+}
