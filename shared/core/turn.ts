@@ -1,5 +1,6 @@
 /** One committed model call. Immutable once written. It knows neither how it is stored nor how it was rendered. */
 
+import type { KeptInput } from "./kept_input.ts";
 import type { AssistantMessage } from "./message.ts";
 import type { Basis, SamplingParams } from "./sampling.ts";
 import type { TurnHistory } from "./turn_history.ts";
@@ -74,7 +75,7 @@ export interface TurnRecord {
   readonly actor: "policy" | "teacher";
   /** The engine's id of the request. */
   readonly rid: string;
-  /** Id of the answer as the agent saw it, stable under replay. */
+  /** Hex digits from which dialects make the ids they show, the same under replay. */
   readonly answerId: string;
   /** Wall clock, epoch milliseconds. */
   readonly startedAtMs: number;
@@ -92,6 +93,8 @@ export interface TurnDetail {
   readonly history: TurnHistory;
   /** The assistant message as parsed; its ids are those the agent saw. */
   readonly reply: AssistantMessage;
+  /** The conversation it was asked with, where a later request may go on from it by the answer's id. */
+  readonly input?: KeptInput;
 }
 
 /** A turn whole. */

@@ -21,6 +21,8 @@ export interface AgentCall {
   readonly wished: SamplingParams;
   readonly ignoredFields: readonly string[];
   readonly stream: boolean;
+  /** Whether its conversation is kept, so that a later request may go on from it by the answer's id. */
+  readonly keepsInput: boolean;
   /** Whether the client says that it sends the request again. */
   readonly isRetry: boolean;
   /** A request header, or null. */

@@ -29,8 +29,8 @@ export function answerOfTurn(turn: Turn, view: TaskView): Answer {
 /** An answer as a call's events, in the order in which a first answer sends them. */
 export function eventsOfAnswer(answer: Answer): CallEvent[] {
   const { reply } = answer;
-  const { answerId, createdAtS, model } = answer;
-  const events: CallEvent[] = [{ type: "started", answerId, createdAtS, model }];
+  const { answerId, createdAtS, model, promptTokens } = answer;
+  const events: CallEvent[] = [{ type: "started", answerId, createdAtS, model, promptTokens }];
   if (reply.reasoning !== null) events.push({ type: "delta", delta: { type: "reasoning", text: reply.reasoning } });
   if (reply.content !== "") events.push({ type: "delta", delta: { type: "content", text: reply.content } });
   reply.toolCalls.forEach((call, index) => {

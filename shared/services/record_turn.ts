@@ -1,7 +1,7 @@
 /** The turn, step by step: from an agent's request to a committed turn. It knows no dialect, no engine and no store by name. */
 
 import { VerbatimError } from "../core/errors.ts";
-import { locate } from "../core/locate.ts";
+import { keepInput } from "../core/kept_input.ts";
 import { matchesMain } from "../core/main_selector.ts";
 import { requestHistory } from "../core/record_history.ts";
 import { repeatDigest } from "../core/repeat_digest.ts";
@@ -9,8 +9,8 @@ import { type RequestUnits, requestUnits } from "../core/request_units.ts";
 import type { Json } from "../core/message.ts";
 import type { TaskRecord } from "../core/task.ts";
 import type { RequestHistory } from "../core/turn_history.ts";
-import { TokenSeries } from "../core/token_series.ts";
 import type { Background } from "../ports/background.ts";
+import type { Turn } from "../core/turn.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { CallOutcome, Metrics } from "../ports/metrics.ts";
@@ -24,6 +24,7 @@ import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { commitTurn } from "./commit_turn.ts";
 import { tokensLeft } from "./context_length.ts";
 import { type EffectiveSampling, effectiveSampling } from "./effective_sampling.ts";
+import { placePrompt } from "./place_prompt.ts";
 import { type PreparedTurn, runTurn } from "./run_turn.ts";
 import { type Answer, SharedCall } from "./shared_call.ts";
 import { assertTurnLeft, tokensInBudget } from "./task_budget.ts";
@@ -95,6 +96,20 @@ export class TurnRecorder {
     const ended = this.#run(running);
     if (task !== null) inFlight.add(task.uid, { callId: running.callId, digest, call, ended });
     return following;
+  }
+
+  /** The turns that were committed when the task was read, for requests that name earlier answers. */
+  async turnsOf(read: VersionedTask): Promise<readonly Turn[]> {
+    return (await this.#options.views.of(read.task)).turns;
+  }
+
+  /** Number of tokens an engine would be given for this call. Nothing is sent, nothing is kept. */
+  async countPrompt(agent: AgentCall, signal: AbortSignal): Promise<number> {
+    const task = agent.read?.task ?? null;
+    const recorded = task?.settings.capture ? { task, view: await this.#options.views.of(task) } : null;
+    const { conversation, model: { renderer } } = agent;
+    const units = requestUnits(conversation, { known: recorded?.view.request ?? null });
+    return (await placePrompt({ conversation, units, renderer, recorded }, signal)).prompt.length;
   }
 
   /** A client's place at a call. One that joined a call under way is given its answer again: a replay. */
@@ -235,23 +250,13 @@ export class TurnRecorder {
   async #prepare(running: Running, task: TaskRecord | null, view: TaskView | null): Promise<PreparedTurn> {
     const { ids, inFlight } = this.#options;
     const { agent, call, effective } = running;
-    const { renderer, maxContextTokens } = agent.model;
+    const { conversation, model: { renderer, maxContextTokens } } = agent;
     checkSamplingIds(effective.sampling, renderer.tokenizer.vocabSize, "");
     const known = latestKnown(task, view);
     if (known !== null) assertTurnLeft(known, Math.max(0, inFlight.count(known.uid) - 1));
-    const located = view === null ? null : locate(view.forest, running.units, { echo: task!.settings.echo });
-    const extend = located?.extend ?? null;
-    const before = extend === null ? TokenSeries.EMPTY : view!.series(extend.turn);
-    const rendered = extend === null
-      ? await renderer.renderPrompt(agent.conversation, { signal: call.signal })
-      : await renderer.renderIncrement({
-        appended: extend.append,
-        tools: agent.conversation.tools,
-        settings: agent.conversation.settings,
-        lastToken: before.last(),
-        calls: view!.turns[extend.turn]!.detail.reply.toolCalls,
-      }, { signal: call.signal });
-    const prompt = before.append(rendered.ids);
+    const recorded = task === null || view === null ? null : { task, view };
+    const request = { conversation, units: running.units, renderer, recorded };
+    const { located, parent, rendered, prompt } = await placePrompt(request, call.signal);
     const left = tokensLeft({
       promptTokens: prompt.length,
       maxContextTokens: Math.min(maxContextTokens, task?.settings.maxContextTokens ?? Infinity),
@@ -261,16 +266,17 @@ export class TurnRecorder {
     return {
       agent,
       task,
-      parent: extend?.turn ?? null,
+      parent,
       place: located,
       observation: rendered.ids,
       prompt,
       opensReasoning: rendered.opensReasoning,
       sampling: { ...effective.sampling, max_new_tokens: Math.min(left, inBudget ?? Infinity) },
       ignoredFields: [...new Set([...agent.ignoredFields, ...effective.ignored])],
+      input: agent.keepsInput && view !== null ? keepInput(conversation.messages, view.turns, parent) : null,
       digest: running.digest,
       rid: ids.uuid(),
-      answerId: `chatcmpl-${ids.hex(24)}`,
+      answerId: ids.hex(24),
     };
   }
 }

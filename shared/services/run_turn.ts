@@ -3,6 +3,7 @@
 import type { AssistantMessage } from "../core/message.ts";
 import type { Located } from "../core/locate.ts";
 import { basisOf, type SamplingParams } from "../core/sampling.ts";
+import type { KeptInput } from "../core/kept_input.ts";
 import type { TaskRecord } from "../core/task.ts";
 import { packLogprobs } from "../core/turn_codec.ts";
 import type { TokenSeries } from "../core/token_series.ts";
@@ -33,6 +34,8 @@ export interface PreparedTurn {
   /** `max_new_tokens` is set. */
   readonly sampling: SamplingParams;
   readonly ignoredFields: readonly string[];
+  /** The conversation, where it is kept. */
+  readonly input: KeptInput | null;
   readonly digest: string;
   readonly rid: string;
   readonly answerId: string;
@@ -86,7 +89,16 @@ export async function runTurn(
   for await (const event of events) {
     if (!started) {
       started = true;
-      call.emit({ type: "started", answerId: prepared.answerId, createdAtS, model: agent.modelName });
+      call.emit({
+        type: "started",
+        answerId: prepared.answerId,
+        createdAtS,
+        model: agent.modelName,
+        promptTokens: prepared.prompt.length,
+      });
+    }
+    if (event.type === "tokens" && agent.stream) {
+      call.emit({ type: "tokens", ids: event.ids, logprobs: event.logprobs });
     }
     for (const delta of event.deltas) call.emit({ type: "delta", delta: answerDelta(delta) });
     if (event.type === "end") end = event;
@@ -155,7 +167,7 @@ export async function runTurn(
     answer,
     turn: {
       record,
-      detail: { reply },
+      detail: prepared.input === null ? { reply } : { reply, input: prepared.input },
       observation: prepared.observation,
       completion: completion.ids,
       logprobs: packLogprobs(completion.logprobs),

@@ -20,7 +20,7 @@ export type AnswerDelta =
 export interface Answer {
   /** The committed turn, or null where nothing is recorded. */
   readonly turn: number | null;
-  /** Id of the answer, the same when it is replayed. */
+  /** Hex digits from which a dialect makes its ids, the same when it is replayed. */
   readonly answerId: string;
   readonly createdAtS: number;
   readonly model: string;
@@ -39,7 +39,15 @@ export interface Answer {
 
 /** What a waiting client sees. `started` comes with the first sampled token, `end` after the commit. */
 export type CallEvent =
-  | { readonly type: "started"; readonly answerId: string; readonly createdAtS: number; readonly model: string }
+  | {
+    readonly type: "started";
+    readonly answerId: string;
+    readonly createdAtS: number;
+    readonly model: string;
+    readonly promptTokens: number;
+  }
+  /** Sampled tokens, before what they say; a stream that is replayed has none, its `end` has them all. */
+  | { readonly type: "tokens"; readonly ids: readonly number[]; readonly logprobs: readonly number[] }
   | { readonly type: "delta"; readonly delta: AnswerDelta }
   | { readonly type: "end"; readonly answer: Answer };
 

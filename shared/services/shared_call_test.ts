@@ -4,7 +4,7 @@ import { eventLoopTurn } from "../../tests/fixtures/fake_clock.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import { type Answer, type CallEvent, SharedCall, type Waiter, wholeAnswer } from "./shared_call.ts";
 
-const STARTED: CallEvent = { type: "started", answerId: "a", createdAtS: 1, model: "m" };
+const STARTED: CallEvent = { type: "started", answerId: "a", createdAtS: 1, model: "m", promptTokens: 3 };
 
 const ANSWER: Answer = {
   turn: 0,

@@ -79,8 +79,9 @@ export class TaskView {
     this.#prompts.push(prompt);
     this.#series.push(prompt.append(turn.completion));
     this.forest.add(record.turn, record.parent, turn.detail.history);
-    // Ids, logprobs and their JSON text; the record and the place in the history.
-    const bytes = 4096 + 12 * turn.observation.length + 20 * turn.completion.length;
+    // Ids, logprobs and their JSON text; the record and the place in the history; what is kept of the request.
+    const bytes = 4096 + 12 * turn.observation.length + 20 * turn.completion.length +
+      bytesOf(turn.detail.input?.messages ?? []);
     this.#bytes += bytes;
     this.#onGrow(this, bytes);
   }
