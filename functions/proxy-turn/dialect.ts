@@ -3,7 +3,8 @@
 import type { VerbatimError } from "../../shared/core/errors.ts";
 import type { AssistantMessage, Conversation } from "../../shared/core/message.ts";
 import type { SamplingParams } from "../../shared/core/sampling.ts";
-import type { ParserRequest } from "../../shared/ports/renderer.ts";
+import type { Turn } from "../../shared/core/turn.ts";
+import type { ParserRequest, Renderer } from "../../shared/ports/renderer.ts";
 import type { Answer, CallEvent } from "../../shared/services/shared_call.ts";
 
 /** A request in no dialect. */
@@ -16,6 +17,8 @@ export interface DialectRequest {
   /** Fields that were accepted and do nothing. */
   readonly ignoredFields: readonly string[];
   readonly stream: boolean;
+  /** Whether a later request may go on from this one by the answer's id. */
+  readonly keepsInput: boolean;
 }
 
 /** One dialect, bound to one request's body. */
@@ -23,22 +26,35 @@ export interface Dialect {
   /** As in turn records. */
   readonly name: "chat" | "responses" | "messages";
   readonly request: DialectRequest;
-  /** The answer's body. */
-  body(answer: Answer): unknown;
-  /** The answer's stream. The terminal frames come after the `end` event. */
+  /** The answer's body as JSON text. */
+  body(answer: Answer): string;
+  /** The answer's stream; to be called once. The terminal frames come after the `end` event. */
   frames(events: AsyncIterable<CallEvent>): AsyncIterable<string>;
+  /** The frame that tells a streaming client what failed; the connection breaks after it. */
+  failure(error: VerbatimError): string;
   /** How it writes a reply, call ids aside: what an exact echo looks like. */
   formOf(reply: Omit<AssistantMessage, "form">): string;
   /** What is sent into a silence. */
   readonly keepAlive: string;
 }
 
-/** How a dialect writes errors; they may come before a request could be read. */
+/** What a reader may ask for beside the body. */
+export interface ReadContext {
+  /** The renderer of a model name; null is the default model. */
+  rendererOf(model: string | null): Renderer;
+  /** Whether the agent may set a sampling parameter, by SGLang's name. */
+  mayAgentSet(name: keyof SamplingParams): boolean;
+  /** The task's turns so far; none where nothing is recorded. */
+  earlierTurns(): Promise<readonly Turn[]>;
+}
+
+/** Reads a request's body. What it can't honour is thrown as `invalid_request` or `unsupported`. */
+export type ReadDialect = (json: unknown, context: ReadContext) => Promise<Dialect>;
+
+/** How a dialect writes the answer to a call that failed, which may be before its request could be read. */
 export interface DialectErrors {
-  /** The status and body of a failed call. */
-  response(error: VerbatimError): { readonly status: number; readonly body: unknown };
-  /** The frame that tells a streaming client what failed. */
-  frame(error: VerbatimError): string;
+  /** The status and body. */
+  response(error: VerbatimError, requestId: string): { readonly status: number; readonly body: unknown };
 }
 
 /** Statuses on agent endpoints are those of the table, but for a task that is closed: a scaffold should give up. */

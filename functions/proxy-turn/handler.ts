@@ -14,24 +14,18 @@ import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/
 import type { HandlerServices } from "../handler_services.ts";
 import { type Caller, identifyCaller } from "./identify_caller.ts";
 import { readChatCompletion } from "./chat_completions.ts";
-import type { Dialect, DialectErrors } from "./dialect.ts";
+import type { Dialect, DialectErrors, ReadContext, ReadDialect } from "./dialect.ts";
 import { openaiErrors } from "./openai_errors.ts";
 
 /** The agents' endpoints under `/v1`, and under `/k/KEY/v1` for scaffolds that can only be given a URL. */
 export function createProxyTurnApp(services: HandlerServices): Hono {
   const app = new Hono();
   for (const prefix of ["/v1", "/k/:key/v1"]) {
-    app.post(`${prefix}/chat/completions`, (context) => answer(context, services, openaiErrors, readChat));
+    app.post(`${prefix}/chat/completions`, (context) => answer(context, services, openaiErrors, readChatCompletion));
     app.get(`${prefix}/models`, (context) => models(context, services));
     app.get(`${prefix}/models/:model{.+}`, (context) => oneModel(context, services));
   }
   return app;
-}
-
-type ReadDialect = (json: unknown, services: HandlerServices) => Dialect;
-
-function readChat(json: unknown, services: HandlerServices): Dialect {
-  return readChatCompletion(json, { tokenizerOf: (model) => services.models.resolve(model).renderer.tokenizer });
 }
 
 /** One agent call, from its key to its answer. Every failure is written in the dialect. */
@@ -44,14 +38,24 @@ async function answer(
   const watch = watchClient(context);
   try {
     const caller = await identifyCaller(keyOf(context), services);
-    const dialect = read(await readJson(context, services), services);
+    const dialect = await read(await readJson(context, services), readContext(services, caller));
     const following = services.recorder.begin(callOf(context, services, caller, dialect));
     return dialect.request.stream
-      ? await streamed(context, services, errors, dialect, following, watch)
+      ? await streamed(context, services, dialect, following, watch)
       : await whole(context, services, dialect, following, watch);
   } catch (thrown) {
     return failed(context, services, errors, watch.signal.aborted ? clientGone(thrown) : toVerbatimError(thrown));
   }
+}
+
+function readContext(services: HandlerServices, caller: Caller): ReadContext {
+  const read = caller.kind === "task" ? caller.read : null;
+  const settings = read?.task.settings ?? null;
+  return {
+    rendererOf: (model) => services.models.resolve(model ?? settings?.model ?? null).renderer,
+    mayAgentSet: (name) => settings === null || !settings.capture || settings.agentMaySet.includes(name),
+    earlierTurns: async () => read === null || !read.task.settings.capture ? [] : await services.recorder.turnsOf(read),
+  };
 }
 
 function callOf(context: Context, services: HandlerServices, caller: Caller, dialect: Dialect): AgentCall {
@@ -66,6 +70,7 @@ function callOf(context: Context, services: HandlerServices, caller: Caller, dia
     wished: request.wished,
     ignoredFields: request.ignoredFields,
     stream: request.stream,
+    keepsInput: request.keepsInput,
     isRetry: Number(context.req.header("x-stainless-retry-count") ?? "0") > 0,
     header: (name) => context.req.header(name) ?? null,
     formOf: dialect.formOf,
@@ -81,7 +86,7 @@ async function whole(
   watch: ClientWatch,
 ): Promise<Response> {
   const result = await wholeAnswer(following.waiter, watch.signal);
-  const { body, byteLength } = wholeBody(JSON.stringify(dialect.body(result)), (allSent) => {
+  const { body, byteLength } = wholeBody(dialect.body(result), (allSent) => {
     services.background.run(
       "note delivery",
       watch.settle().then((sent) => following.settled(result, allSent && sent)),
@@ -97,7 +102,6 @@ async function whole(
 async function streamed(
   context: Context,
   services: HandlerServices,
-  errors: DialectErrors,
   dialect: Dialect,
   following: Following,
   watch: ClientWatch,
@@ -112,7 +116,7 @@ async function streamed(
     errorFrame(thrown) {
       const error = toVerbatimError(thrown);
       logFailure(services.logger, error, { request_id: context.get("requestId"), stream: true });
-      return errors.frame(error);
+      return dialect.failure(error);
     },
     headers: { "x-request-id": context.get("requestId") },
     onEnd(allSent) {
@@ -147,7 +151,7 @@ function failed(
     request_id: context.get("requestId"),
     path: new URL(context.req.url).pathname.replace(/^\/k\/[^/]+/, "/k/..."),
   });
-  const { status, body } = errors.response(error);
+  const { status, body } = errors.response(error, context.get("requestId"));
   return context.json(body as Record<string, unknown>, status as ContentfulStatusCode, {
     "x-should-retry": String(error.retryable),
     "x-verbatim-turn": "none",

@@ -1,16 +1,15 @@
 /** Errors as OpenAI's API words them (chat completions and responses). */
 
 import type { VerbatimError } from "../../shared/core/errors.ts";
-import { dataFrame } from "../../shared/http/sse.ts";
 import { agentStatus, type DialectErrors } from "./dialect.ts";
 
 /** `{"error": {message, type, param, code}}`. */
 export const openaiErrors: DialectErrors = {
-  response: (error) => ({ status: agentStatus(error), body: bodyOf(error) }),
-  frame: (error) => dataFrame(bodyOf(error)),
+  response: (error) => ({ status: agentStatus(error), body: openaiErrorBody(error) }),
 };
 
-function bodyOf(error: VerbatimError): unknown {
+/** An error's body. */
+export function openaiErrorBody(error: VerbatimError): Record<string, unknown> {
   const field = error.details?.field;
   return {
     error: {

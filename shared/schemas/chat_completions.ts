@@ -5,6 +5,7 @@
  */
 
 import { z } from "zod";
+import { samplingWishes } from "./sampling_wishes.ts";
 
 const count = z.int().min(1);
 
@@ -26,18 +27,16 @@ export const ChatCompletionRequest = z.looseObject({
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).nullish(),
   return_token_ids: z.boolean().nullish(),
-  response_format: z.looseObject({ type: z.string() }).nullish(),
+  response_format: z.looseObject({
+    type: z.string(),
+    json_schema: z.looseObject({ schema: z.unknown() }).nullish(),
+  }).nullish(),
   chat_template_kwargs: z.record(z.string(), z.json()).nullish(),
   reasoning_effort: z.string().nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
-  top_k: z.int().refine((value) => value === -1 || value >= 1, "must be -1 (all) or at least 1").nullish(),
-  min_p: z.number().min(0).max(1).nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  repetition_penalty: z.number().gt(0).max(2).nullish(),
-  seed: z.int().nullish(),
-  logit_bias: z.record(z.string().regex(/^\d+$/, "must be a token id"), z.number()).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  functions: z.array(z.unknown()).nullish(),
+  continue_final_message: z.boolean().nullish(),
+  ...samplingWishes,
 });
 /** A checked request. */
 export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>;

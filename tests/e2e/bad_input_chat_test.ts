@@ -116,6 +116,12 @@ const WRONG: readonly (readonly [what: string, body: Record<string, unknown>, pa
   ["a seed with a fraction", { messages, seed: 0.5 }, "seed"],
   ["a tool choice that there is not", { messages, tool_choice: "perhaps" }, "tool_choice"],
   ["template settings as a list", { messages, chat_template_kwargs: [] }, "chat_template_kwargs"],
+  ["a forced call without tools", { messages, tool_choice: "required" }, "tool_choice"],
+  [
+    "a forced call of another tool",
+    { messages, tools: [tool("f")], tool_choice: { type: "function", function: { name: "g" } } },
+    "tool_choice",
+  ],
   ["a bias on what is no id", { messages, logit_bias: { Hello: 1 } }, "logit_bias.Hello"],
 ];
 
@@ -131,18 +137,9 @@ for (const [what, body, param] of WRONG) {
 
 const UNSUPPORTED: readonly (readonly [what: string, body: Record<string, unknown>, param: string])[] = [
   ["several choices", { messages, n: 2 }, "n"],
-  ["a forced call", { messages, tools: [tool("f")], tool_choice: "required" }, "tool_choice"],
-  [
-    "a named call",
-    { messages, tools: [tool("f")], tool_choice: { type: "function", function: { name: "f" } } },
-    "tool_choice",
-  ],
-  ["JSON mode", { messages, response_format: { type: "json_object" } }, "response_format"],
-  [
-    "a response schema",
-    { messages, response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } },
-    "response_format",
-  ],
+  ["a response format that there is not", { messages, response_format: { type: "poem" } }, "response_format.type"],
+  ["functions of the old kind", { messages, functions: [{ name: "f" }] }, "functions"],
+  ["a reply to be continued", { messages, continue_final_message: true }, "continue_final_message"],
   ["top logprobs", { messages, logprobs: true, top_logprobs: 3 }, "top_logprobs"],
   [
     "an image",
@@ -186,6 +183,7 @@ Deno.test("chat accepts unknown fields and lists them, and wishes in vain, as ig
     metadata: { a: 1 },
     store: true,
     parallel_tool_calls: false,
+    response_format: { type: "json_object" },
     made_up: [1],
     temperature: 0.2,
     top_p: 1,
@@ -199,6 +197,7 @@ Deno.test("chat accepts unknown fields and lists them, and wishes in vain, as ig
     "made_up",
     "metadata",
     "parallel_tool_calls",
+    "response_format",
     "sampling_seed",
     "store",
     "temperature",
