@@ -44,7 +44,9 @@ export class BpeEncoder {
     this.#merger = new BpeMerger(data);
   }
 
-  encode(text: string, options: EncodeOptions): Uint32Array<ArrayBuffer> {
+  encode(written: string, options: EncodeOptions): Uint32Array<ArrayBuffer> {
+    // UTF-8 has no lone surrogates, and patterns must see what the bytes will say. Places stay as they are.
+    const text = written.toWellFormed();
     const { addSpecialTokens = false, plainSpans = [] } = options;
     if (plainSpans.length > 0) this.#mustKnowPlaces();
     this.#size = 0;

@@ -18,7 +18,9 @@ export class LibraryEncoder {
     this.#splitter = new AddedTokenSplitter(source.addedTokens);
   }
 
-  encode(text: string, options: EncodeOptions): Uint32Array<ArrayBuffer> {
+  encode(written: string, options: EncodeOptions): Uint32Array<ArrayBuffer> {
+    // The library would spell a lone surrogate in bytes where Hugging Face's own sees U+FFFD. Places stay as they are.
+    const text = written.toWellFormed();
     const addSpecialTokens = options.addSpecialTokens ?? false;
     const sections = options.plainSpans === undefined ? null : this.#splitter.split(text, options.plainSpans);
     const all = sections === null ? null : this.#splitter.split(text);
