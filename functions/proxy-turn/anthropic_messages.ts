@@ -142,6 +142,8 @@ function readAssistant(message: JsonObject, field: string, source: number): Assi
       }
       case "thinking":
         reasoning.push(asOptionalText(block.thinking, `${at}.thinking`));
+        // Whose signature it is does not matter: the series keeps what was sampled, whatever comes back.
+        asOptionalText(block.signature, `${at}.signature`);
         break;
       case "redacted_thinking":
         break;

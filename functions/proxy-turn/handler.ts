@@ -12,15 +12,24 @@ import { wholeBody } from "../../shared/http/whole_body.ts";
 import type { AgentCall, Following } from "../../shared/services/agent_call.ts";
 import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/shared_call.ts";
 import type { HandlerServices } from "../handler_services.ts";
+import { anthropicErrors } from "./anthropic_errors.ts";
 import { type Caller, identifyCaller } from "./identify_caller.ts";
 import { readChatCompletion } from "./chat_completions.ts";
 import type { Dialect, DialectErrors, ReadContext, ReadDialect } from "./dialect.ts";
+import { readMessagesRequest } from "./messages_request.ts";
 import { openaiErrors } from "./openai_errors.ts";
 
 /** The agents' endpoints under `/v1`, and under `/k/KEY/v1` for scaffolds that can only be given a URL. */
 export function createProxyTurnApp(services: HandlerServices): Hono {
   const app = new Hono();
   for (const prefix of ["/v1", "/k/:key/v1"]) {
+    // Clients of Anthropic's API add /v1 to their base URL, also to one that ends in it.
+    for (const path of [`${prefix}/messages`, `${prefix}/v1/messages`]) {
+      app.use(path, anthropicRequestId);
+      app.use(`${path}/*`, anthropicRequestId);
+      app.post(path, (context) => answer(context, services, anthropicErrors, readMessagesRequest));
+      app.post(`${path}/count_tokens`, (context) => countTokens(context, services));
+    }
     app.post(`${prefix}/chat/completions`, (context) => answer(context, services, openaiErrors, readChatCompletion));
     app.get(`${prefix}/models`, (context) => models(context, services));
     app.get(`${prefix}/models/:model{.+}`, (context) => oneModel(context, services));
@@ -46,6 +55,27 @@ async function answer(
   } catch (thrown) {
     return failed(context, services, errors, watch.signal.aborted ? clientGone(thrown) : toVerbatimError(thrown));
   }
+}
+
+/** How long the prompt of a messages request is, of which nothing is sent. */
+async function countTokens(context: Context, services: HandlerServices): Promise<Response> {
+  const watch = watchClient(context);
+  try {
+    const caller = await identifyCaller(keyOf(context), services);
+    const dialect = await readMessagesRequest(await readJson(context, services), readContext(services, caller));
+    const call = callOf(context, services, caller, dialect);
+    return context.json({ input_tokens: await services.recorder.countPrompt(call, watch.signal) });
+  } catch (thrown) {
+    return failed(context, services, anthropicErrors, toVerbatimError(thrown));
+  } finally {
+    void watch.settle();
+  }
+}
+
+/** The request's id where clients of Anthropic's API look for it. */
+async function anthropicRequestId(context: Context, next: () => Promise<void>): Promise<void> {
+  await next();
+  context.res.headers.set("request-id", context.get("requestId"));
 }
 
 function readContext(services: HandlerServices, caller: Caller): ReadContext {
@@ -163,7 +193,8 @@ function failed(
 async function models(context: Context, services: HandlerServices): Promise<Response> {
   try {
     await identifyCaller(keyOf(context), services);
-    return context.json({ object: "list", data: services.models.list().map(modelObject) });
+    const data = services.models.list().map(modelObject);
+    return context.json({ object: "list", data, has_more: false, first_id: data[0]?.id, last_id: data.at(-1)?.id });
   } catch (thrown) {
     return failed(context, services, openaiErrors, toVerbatimError(thrown));
   }
@@ -183,11 +214,15 @@ async function oneModel(context: Context, services: HandlerServices): Promise<Re
   }
 }
 
+/** In the words of both APIs at once. */
 function modelObject(model: HandlerServices["models"]["default"]): Record<string, unknown> {
   return {
     id: model.name,
     object: "model",
+    type: "model",
+    display_name: model.name,
     created: model.createdAtS,
+    created_at: new Date(model.createdAtS * 1000).toISOString(),
     owned_by: "verbatim",
     max_model_len: model.maxContextTokens,
   };
