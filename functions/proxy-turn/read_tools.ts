@@ -26,11 +26,20 @@ export interface OfferedTools {
   readonly ignoredFields: string[];
 }
 
-/** The tools of a Responses request. Tools that the API's own servers run are left out and named. */
+/** Kinds of tools that coding agents offer beside their functions, whatever the model: they can do without. */
+const DISPENSABLE =
+  /^(?:web_search|web_search_preview)(?:_\d{4}_\d{2}_\d{2})?$|^(?:custom|image_generation|local_shell|namespace|tool_search)$/;
+
+/**
+ * The tools of a Responses request. Of those that are no functions, what agents offer by habit is left out and named;
+ * any other is `unsupported`: who asks for it needs it.
+ */
 export function readFunctionTools(tools: unknown): OfferedTools {
   return offered(tools, (tool, at) => {
     const { type, ...rest } = tool;
-    return type === "function" ? definition(rest, at) : null;
+    if (type === "function") return definition(rest, at);
+    if (typeof type === "string" && DISPENSABLE.test(type)) return null;
+    throw unsupported(`${at}.type`, `only "function" is supported, not ${JSON.stringify(type)}`);
   });
 }
 

@@ -26,6 +26,7 @@ import {
   unsupported,
 } from "./read_json.ts";
 import { readFunctionTools } from "./read_tools.ts";
+import { readEncryptedContent } from "./response_ids.ts";
 
 /** The parts of a request that are rendered, unread. */
 export interface ResponsesConversation {
@@ -37,10 +38,6 @@ export interface ResponsesConversation {
   readonly tools?: unknown;
   /** Template settings. */
   readonly chat_template_kwargs?: unknown;
-  /** Not supported: nothing is kept from which a request could go on. */
-  readonly previous_response_id?: unknown;
-  /** Not supported, likewise. */
-  readonly conversation?: unknown;
 }
 
 /** An item of a served reply, as an `item_reference` stands for it. */
@@ -57,27 +54,29 @@ export interface ReadConversation {
   readonly ignoredFields: readonly string[];
 }
 
-/** Reads a conversation. `resolve` gives the served item of an id, or null; a reference to no item is `invalid_request`. */
+/**
+ * Reads a conversation. `resolve` gives the served item of an id, or null; a reference to no item is `invalid_request`.
+ * `before`: the messages it goes on from, which count as if the input had begun with them.
+ */
 export function readResponsesConversation(
   request: ResponsesConversation,
   resolve: (id: string) => ServedItem | null,
+  options: { readonly before?: readonly Message[] } = {},
 ): ReadConversation {
-  for (const field of ["previous_response_id", "conversation"] as const) {
-    if ((request[field] ?? null) !== null) {
-      throw unsupported(field, "send the whole conversation as input: nothing is stored to go on from");
-    }
-  }
+  const before = options.before ?? [];
+  const firstSource = (before.at(-1)?.source ?? -1) + 1;
   const instructions = asOptionalText(request.instructions, "instructions");
   const items = typeof request.input === "string"
     ? [{ role: "user", content: request.input }]
     : asList(request.input, "input");
   const reader = new ItemReader(resolve);
-  items.forEach((item, source) => reader.read(item, source));
+  items.forEach((item, k) => reader.read(item, firstSource + k, `input.${k}`));
   const { tools, ignoredFields } = readFunctionTools(request.tools);
   return {
     conversation: {
       messages: [
         ...(instructions === "" ? [] : [{ role: "system", content: instructions, source: -1 } as const]),
+        ...before,
         ...reader.finish(),
       ],
       tools,
@@ -87,9 +86,11 @@ export function readResponsesConversation(
   };
 }
 
-/** The `form` of a reply as this dialect serves it: a message of one text part where there is text, then the calls. */
+/** The `form` of a reply as this dialect serves it: a message of one text part where there is text or no call, then the calls. */
 export function responsesServedForm(reply: Pick<AssistantMessage, "content" | "toolCalls">): string {
-  const text = reply.content === "" ? [] : [messageLine([{ type: "text", text: reply.content }])];
+  const text = reply.content === "" && reply.toolCalls.length > 0
+    ? []
+    : [messageLine([{ type: "text", text: reply.content }])];
   return [...text, ...reply.toolCalls.map(callLine)].join("\n");
 }
 
@@ -113,15 +114,14 @@ class ItemReader {
     this.#resolve = resolve;
   }
 
-  read(written: unknown, source: number): void {
-    const field = `input.${source}`;
+  read(written: unknown, source: number, field: string): void {
     const item = asObject(written, field);
     const type = item.type ?? (item.role === undefined ? "item_reference" : "message");
     switch (type) {
       case "message":
         return this.#message(item, field, source);
       case "reasoning":
-        return this.#reasoning(reasoningText(item, field), source);
+        return this.#reasoningItem(item, field, source);
       case "function_call":
         return this.#call(readCall(item, field), source, null);
       case "function_call_output":
@@ -178,6 +178,17 @@ class ItemReader {
       case "function_call":
         return this.#call(served!.call, source, REFERENCE_LINE);
     }
+  }
+
+  /** Where an item holds no text, what its encrypted content stands for. */
+  #reasoningItem(item: JsonObject, field: string, source: number): void {
+    const text = reasoningText(item, field);
+    const encrypted = asOptionalText(item.encrypted_content, `${field}.encrypted_content`);
+    const id = text === "" ? readEncryptedContent(encrypted) : null;
+    const served = id === null ? null : this.#resolve(id);
+    if (served?.type !== "reasoning") return this.#reasoning(text, source);
+    this.#reasoning(served.text, source);
+    if (this.#reply !== null) this.#reply.referenced = true;
   }
 
   #push(message: Message): void {

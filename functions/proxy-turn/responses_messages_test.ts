@@ -109,7 +109,8 @@ Deno.test("readResponsesConversation refuses what it can't read and names the fi
       [{ input: [{ type: "computer_call" }] }, "unsupported", "input.0.type"],
       [{ input: [{ role: "robot", content: "" }] }, "invalid_request", "input.0.role"],
       [{ input: [{ role: "user", content: [{ type: "input_file" }] }] }, "unsupported", "input.0.content.0.type"],
-      [{ input: "do", previous_response_id: "resp_1" }, "unsupported", "previous_response_id"],
+      [{ input: [{ type: "reasoning", encrypted_content: 7 }] }, "invalid_request", "input.0.encrypted_content"],
+      [{ input: "do", tools: [{ type: "file_search" }] }, "unsupported", "tools.0.type"],
     ] as const
   ) {
     assert.throws(() => readResponsesConversation(request, (id) => SERVED[id] ?? null), (thrown) => {

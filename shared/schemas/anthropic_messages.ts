@@ -7,7 +7,7 @@ import { z } from "zod";
 import { samplingWishes } from "./sampling_wishes.ts";
 
 const parallel = { disable_parallel_tool_use: z.boolean().nullish() };
-const format = z.looseObject({ type: z.string(), schema: z.unknown() });
+const format = z.looseObject({ type: z.string(), schema: z.unknown().optional() });
 
 /** The request, messages, system and tools unread. */
 export const AnthropicRequest = z.looseObject({

@@ -29,7 +29,7 @@ export const ChatCompletionRequest = z.looseObject({
   return_token_ids: z.boolean().nullish(),
   response_format: z.looseObject({
     type: z.string(),
-    json_schema: z.looseObject({ schema: z.unknown() }).nullish(),
+    json_schema: z.looseObject({ schema: z.unknown().optional() }).nullish(),
   }).nullish(),
   chat_template_kwargs: z.record(z.string(), z.json()).nullish(),
   reasoning_effort: z.string().nullish(),
