@@ -6,6 +6,7 @@ import { equalKeys, hashKey } from "../../shared/core/hash_key.ts";
 import type { VersionedTask } from "../../shared/ports/task_store.ts";
 import { CreateTask } from "../../shared/schemas/tasks.ts";
 import { taskSettings } from "../../shared/services/task_settings.ts";
+import { TASK_KEY_PREFIX } from "../../shared/services/task_keys.ts";
 import type { HandlerServices } from "../handler_services.ts";
 
 /** A caller with a right to call. */
@@ -35,6 +36,8 @@ export async function identifyCaller(key: string | null, services: HandlerServic
 /** In development an unknown key opens a task of its own, named after the key's hash. */
 async function autoCreated(key: string, services: HandlerServices): Promise<VersionedTask | null> {
   if (!services.autoCreateTasks || services.passThroughKeys.some((candidate) => equalKeys(candidate, key))) return null;
+  // Looks like a key of ours with a typing error, or of a task that is gone: a new task would hide that.
+  if (key.startsWith(TASK_KEY_PREFIX)) return null;
   const taskId = `auto-${createHash("sha256").update(key).digest("hex").slice(0, 12)}`;
   try {
     await services.tasks.create({

@@ -75,7 +75,7 @@ export interface Judgement {
   readonly turns: readonly TurnJudgement[];
   /** Every request, in order. */
   readonly decisions: readonly Decision[];
-  /** What a reader should know: `conversation_continued_elsewhere`, `main_selector_matched_nothing`. */
+  /** What a reader should know: `conversation_continued_elsewhere`, `another_root_went_on`, `main_selector_matched_nothing`. */
   readonly notes: readonly string[];
 }
 

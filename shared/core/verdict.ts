@@ -115,8 +115,9 @@ function notesOf(
 ): string[] {
   const notes: string[] = [];
   const last = judged.mainLine.at(-1);
-  if (last !== undefined && isTakenUpElsewhere(forest, judged.main, last)) {
-    notes.push("conversation_continued_elsewhere");
+  if (last !== undefined) {
+    if (isTakenUpElsewhere(forest, judged.main, last)) notes.push("conversation_continued_elsewhere");
+    else if (anotherRootWentOn(forest, judged.main, last)) notes.push("another_root_went_on");
   }
   if (judged.hasSelector && !forest.entries.some((entry) => historyOf(entry).selected === true)) {
     notes.push("main_selector_matched_nothing");
@@ -132,6 +133,18 @@ function isTakenUpElsewhere(forest: Forest, main: string | null, last: number): 
     if (later.root === main) return false;
     const other = withoutLeadingSystem(later.node);
     return other.length > history.length && history.every((hash, k) => hash === other[k]);
+  });
+}
+
+/**
+ * Whether, after the last turn of the main line, another root with the same tools did an agent's work: it offers tools,
+ * or was appended to. A history that was begun anew (a rewritten first message) looks like that, and so may a sub-agent.
+ */
+function anotherRootWentOn(forest: Forest, main: string | null, last: number): boolean {
+  const { entry, history } = forest.turn(last);
+  return forest.entries.slice(entry + 1).some((later) => {
+    if (later.kind !== "turn" || later.root === main || later.history.toolsDigest !== history.toolsDigest) return false;
+    return later.history.hasTools || isAccepted(later.history.follows?.echo ?? "missing", "lenient");
   });
 }
 

@@ -1,5 +1,6 @@
 /** Why each request of a task was taken for what it was taken for. */
 
+import { isSameTurn } from "../core/echo_grade.ts";
 import { type Decision, verdictText } from "../core/judgement.ts";
 import type { JudgedTask } from "./judged_task.ts";
 
@@ -40,7 +41,27 @@ function effectOf(decision: Decision, judged: JudgedTask): string {
   if (decision.kind === "replay") return `answered with turn ${decision.turn} again`;
   const record = decision.turn === null ? undefined : judged.turns[decision.turn]?.record;
   if (record === undefined) return "nothing was recorded";
-  return record.parent === null
-    ? "began a path, its prompt rendered whole"
-    : `extended the series of turn ${record.parent}`;
+  if (record.parent !== null) return `extended the series of turn ${record.parent}`;
+  switch (decision.relation) {
+    case "root":
+    case "side_root":
+      return "began a path, its prompt rendered whole";
+    case "retry":
+      return decision.relatedTo === null
+        ? "sampled what a failed call had asked for, its prompt rendered whole"
+        : `sampled the prompt of turn ${decision.relatedTo} again`;
+    case "append":
+      return `began a path, its prompt rendered whole: ${apartFrom(decision)}`;
+    case "branch":
+    case "fork":
+      return `left turn ${decision.relatedTo}: began a path, its prompt rendered whole`;
+  }
+}
+
+/** Why a request that goes on from a turn does not extend its series. */
+function apartFrom(decision: Decision): string {
+  if (decision.toolsChanged) return `the tools differ from those of turn ${decision.relatedTo}`;
+  return isSameTurn(decision.echo ?? "missing")
+    ? `the template settings differ from those of turn ${decision.relatedTo}`
+    : `the echo does not say what turn ${decision.relatedTo} said`;
 }

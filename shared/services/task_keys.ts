@@ -4,6 +4,9 @@ import { createHmac } from "node:crypto";
 import type { TaskStore } from "../ports/task_store.ts";
 import { hashKey } from "../core/hash_key.ts";
 
+/** What every derived key begins with. */
+export const TASK_KEY_PREFIX = "vk_";
+
 /** A task's key and the hash under which the task is found. */
 export interface TaskKey {
   readonly key: string;
@@ -29,7 +32,7 @@ export class TaskKeys {
       this.#secret = null;
       throw cause;
     }
-    const key = `vk_${createHmac("sha256", secret).update(`task:${uid}`).digest("base64url")}`;
+    const key = `${TASK_KEY_PREFIX}${createHmac("sha256", secret).update(`task:${uid}`).digest("base64url")}`;
     return { key, keyHash: hashKey(key) };
   }
 }

@@ -13,6 +13,9 @@ import { TaskKeys } from "./task_keys.ts";
 /** A task's status as a reader sees it: the stored one, or `expired`. */
 export type VisibleStatus = TaskRecord["status"] | "expired";
 
+/** Settings before the task has an id; a null routing key becomes it. */
+export type NewTaskSettings = Omit<TaskSettings, "routingKey"> & { readonly routingKey: string | null };
+
 /** How a finish call was answered. */
 export interface FinishRequest {
   readonly outcome: Outcome | null;
@@ -50,7 +53,7 @@ export class TaskService {
   /** Creates a task. An id in use is `task_exists`; the same idempotency key again gives the first answer again. */
   async create(request: {
     taskId: string | null;
-    settings: Omit<TaskSettings, "routingKey"> & { routingKey: string | null };
+    settings: NewTaskSettings;
     ttlMs: number | null;
     idempotencyKey: string | null;
     /** A key the agent already has, where the task is opened by its first call. */
@@ -86,6 +89,7 @@ export class TaskService {
       case "created":
         return { task, key: request.agentKey ?? derived.key };
       case "repeated":
+        assertSameTask(outcome.task, request);
         return { task: outcome.task, key: (await this.#keys.keyOf(outcome.task.uid)).key };
       case "exists":
         throw new VerbatimError("task_exists", `A task "${taskId}" exists and has not expired`, {
@@ -222,9 +226,25 @@ function isTurnOf(task: TaskRecord, turn: string): boolean {
   return /^(0|[1-9]\d*)$/.test(turn) && Number(turn) < task.turns;
 }
 
+/** A key that was used for another task is a mistake of the caller's: the first answer would be a wrong one. */
+function assertSameTask(task: TaskRecord, request: { taskId: string | null; settings: NewTaskSettings }): void {
+  const asked = { ...request.settings, routingKey: request.settings.routingKey ?? task.taskId };
+  const sameId = request.taskId === null || request.taskId === task.taskId;
+  if (sameId && settingsText(asked) === settingsText(task.settings)) return;
+  throw new VerbatimError("conflict", `The Idempotency-Key was used before to create task "${task.taskId}" otherwise`, {
+    details: { field: "Idempotency-Key", task_id: task.taskId },
+  });
+}
+
+/** Settings as comparable text: plain data, whatever the order of keys. */
+function settingsText(settings: TaskSettings): string | null {
+  return canonicalJson(JSON.parse(JSON.stringify(settings)));
+}
+
 function assertSameFinish(task: TaskRecord, request: FinishRequest): void {
   if (request.reward !== null && canonicalJson(request.reward) !== canonicalJson(task.reward)) {
-    throw new VerbatimError("conflict", `Task "${task.taskId}" was finished with another reward`, {
+    const was = task.reward === null ? "without a reward" : "with another reward";
+    throw new VerbatimError("conflict", `Task "${task.taskId}" was finished ${was}: set it with PUT /tasks/ID/reward`, {
       details: { reward: task.reward },
     });
   }

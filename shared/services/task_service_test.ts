@@ -64,9 +64,21 @@ Deno.test("TaskService.create refuses an id in use until its task has expired", 
 Deno.test("TaskService.create answers an idempotency key again as it did first", async () => {
   const { tasks } = worldOf();
   const first = await tasks.create(creation({ idempotencyKey: "i" }));
-  const again = await tasks.create(creation({ idempotencyKey: "i", taskId: "other" }));
+  const again = await tasks.create(creation({ idempotencyKey: "i" }));
   assert.deepEqual(again, first);
+  assert.deepEqual(await tasks.create(creation({ idempotencyKey: "i", taskId: first.task.taskId })), first);
   assert.notDeepEqual(await tasks.create(creation({ idempotencyKey: "j" })), first);
+});
+
+Deno.test("TaskService.create refuses an idempotency key that was used for another task", async () => {
+  const { tasks } = worldOf();
+  const first = creation({ idempotencyKey: "i" });
+  await tasks.create(first);
+  for (
+    const other of [{ ...first, taskId: "other" }, { ...first, settings: { ...first.settings, groupId: "other" } }]
+  ) {
+    await assert.rejects(tasks.create(other), { code: "conflict" });
+  }
 });
 
 Deno.test("TaskService shows an expired task to nobody, and an unknown one as unknown", async () => {

@@ -1,11 +1,12 @@
 /** A task's settings from a checked creation request. What is not supported is refused, so that no setting is silently without effect. */
 
 import { VerbatimError } from "../core/errors.ts";
-import type { MainSelector, TaskSettings } from "../core/task.ts";
+import type { MainSelector } from "../core/task.ts";
+import type { NewTaskSettings } from "./task_service.ts";
 import type { CreateTask } from "../schemas/tasks.ts";
 
 /** The settings; `routingKey` is null where the task id is to be used. */
-export function taskSettings(request: CreateTask): Omit<TaskSettings, "routingKey"> & { routingKey: string | null } {
+export function taskSettings(request: CreateTask): NewTaskSettings {
   refuseUnsupported(request);
   return {
     groupId: request.group_id ?? null,

@@ -127,7 +127,7 @@ Deno.test("a request that shares the beginning of a prompt and no whole one is a
     [
       "violation: rewritten at message 1",
       { unit: 1, message: 1, field: "content" },
-      "began a path, its prompt rendered whole",
+      "left turn 0: began a path, its prompt rendered whole",
     ],
   );
   assert.equal((await scaffold.finish()).reason, "rewritten at message 1");
