@@ -109,10 +109,12 @@ export class RetryingClient {
     const message: Body = { role: "assistant", content: "" };
     let id: string | null = null;
     let last: Body = null;
+    const logprobs: number[] = [];
     for (let frame = await stream.next(); frame !== null; frame = await stream.next()) {
       assert.equal(frame.error, undefined, JSON.stringify(frame));
       id = frame.id;
       addDelta(message, frame.choices[0].delta);
+      for (const entry of frame.choices[0].logprobs?.content ?? []) logprobs.push(entry.logprob);
       if (frame.choices[0].finish_reason !== null) last = frame;
       this.#options.onSight?.(last === null ? "frame" : "finish");
     }
@@ -129,7 +131,7 @@ export class RetryingClient {
         id,
         promptIds: last.prompt_token_ids,
         ids: choice.token_ids,
-        logprobs: choice.logprobs.content.map((entry: Body) => entry.logprob),
+        logprobs,
         message,
       },
     };
