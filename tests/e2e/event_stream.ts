@@ -14,15 +14,13 @@ export class EventStream {
   end: "done" | "closed" | "broken" | null = null;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true });
-  readonly #hangUp: AbortController;
   #rest = "";
   #events: string[] = [];
 
-  private constructor(response: Response, hangUp: AbortController) {
+  private constructor(response: Response) {
     this.status = response.status;
     this.headers = response.headers;
     this.#reader = (response.body ?? new ReadableStream<Uint8Array>()).getReader();
-    this.#hangUp = hangUp;
   }
 
   /** Sends the request; resolves with the headers of the answer. */
@@ -30,9 +28,7 @@ export class EventStream {
     url: string,
     request: { readonly headers: Record<string, string>; readonly body: string },
   ): Promise<EventStream> {
-    const hangUp = new AbortController();
-    const response = await fetch(url, { method: "POST", ...request, signal: hangUp.signal });
-    return new EventStream(response, hangUp);
+    return new EventStream(await fetch(url, { method: "POST", ...request }));
   }
 
   /** The next frame's JSON; null once the stream has ended, however it did. */
@@ -79,7 +75,7 @@ export class EventStream {
 
   /** Closes the connection, as a client that is gone does. */
   hangUp(): void {
-    this.#hangUp.abort();
+    this.#reader.cancel().catch(() => {});
   }
 
   async #read(): Promise<boolean> {
