@@ -10,7 +10,8 @@ import { FaultList } from "./fault_list.ts";
 import type { FinishReason } from "./finish_reason.ts";
 import type { GenerateItem } from "./generate_body.ts";
 import { Generation } from "./generation.ts";
-import { jsonSchemaGrammar, UnsupportedSchema } from "./json_schema_grammar.ts";
+import { type GrammarOptions, jsonSchemaGrammar, UnsupportedSchema } from "./json_schema_grammar.ts";
+import { structuralTagGrammar } from "./structural_tag_grammar.ts";
 import { LanguageModel } from "./language_model.ts";
 import { ModelPredictor, NullPredictor, type Predictor } from "./predictor.ts";
 import { PrefixState, type TurnMarks } from "./prefix_state.ts";
@@ -195,11 +196,11 @@ export class EngineCore {
       grammar: null,
       objection: `Failed to compile ${asked.kind} grammar: ${reason}`,
     });
-    if (asked.kind !== "json_schema") return failed("this engine enforces no grammar but json_schema");
+    const compile = COMPILERS.get(asked.kind);
+    if (compile === undefined) return failed("this engine enforces no grammar but json_schema and structural_tag");
     if ((this.options.nullReplyTokens ?? null) !== null) return failed("the null model enforces no grammar");
     try {
-      const schema = { tokenizer: this.tokenizer, words: this.#pool };
-      return { grammar: jsonSchemaGrammar(asked.text, schema), objection: null };
+      return { grammar: compile(asked.text, { tokenizer: this.tokenizer, words: this.#pool }), objection: null };
     } catch (error) {
       if (error instanceof UnsupportedSchema) return failed(error.message);
       throw error;
@@ -216,6 +217,12 @@ export class EngineCore {
     return new ModelPredictor(this.#model, state);
   }
 }
+
+/** The kinds of grammars that are enforced. */
+const COMPILERS: ReadonlyMap<string, (text: string, options: GrammarOptions) => TokenGrammar> = new Map([
+  ["json_schema", jsonSchemaGrammar],
+  ["structural_tag", structuralTagGrammar],
+]);
 
 function modelStopIds(tokenizer: Tokenizer): number[] {
   const { addedTokens, eosId } = tokenizer;

@@ -203,7 +203,7 @@ Deno.test("/generate answers what Python would raise", async () => {
     ],
     [
       { ...prompt, sampling_params: { regex: "a+" } },
-      "Failed to compile regex grammar: this engine enforces no grammar but json_schema",
+      "Failed to compile regex grammar: this engine enforces no grammar but json_schema and structural_tag",
     ],
     [
       { ...prompt, sampling_params: { json_schema: '{"type":"string","pattern":"a"}' } },

@@ -5,14 +5,19 @@
  */
 
 import type { Tokenizer } from "../ports/tokenizer.ts";
+import { choiceOf, encodePiece, joinPieces, type Piece } from "./grammar_pieces.ts";
 import type { TokenGrammar } from "./token_grammar.ts";
 
 /** The schema can't be kept; the message says why. */
 export class UnsupportedSchema extends Error {}
 
 type Schema = Readonly<Record<string, unknown>>;
-/** A grammar in which literal text is not yet encoded, so that neighbouring pieces are encoded together. */
-type Piece = string | TokenGrammar;
+
+/** What grammars are compiled with: `words` are ids of plain text. */
+export interface GrammarOptions {
+  readonly tokenizer: Tokenizer;
+  readonly words: Iterable<number>;
+}
 
 const MOST_WORDS = 24;
 /** Different words, so that a mask stays small. */
@@ -28,18 +33,27 @@ const KNOWN: ReadonlySet<string> = new Set([
   ..."title description default examples additionalProperties format $schema $id $comment strict".split(" "),
 ]);
 
-/** Compiles schema text. `words` are ids of plain text for strings. Throws `UnsupportedSchema`. */
-export function jsonSchemaGrammar(
-  text: string,
-  options: { tokenizer: Tokenizer; words: Iterable<number> },
-): TokenGrammar {
+/** Compiles schema text. Throws `UnsupportedSchema`. */
+export function jsonSchemaGrammar(text: string, options: GrammarOptions): TokenGrammar {
   let root: unknown;
   try {
     root = JSON.parse(text);
   } catch {
     throw new UnsupportedSchema("the schema is not JSON");
   }
-  return new Compiler(root, options).compile();
+  return joinPieces(jsonSchemaPieces(root, options), options.tokenizer);
+}
+
+/** Compiles a schema that stands beside other text. Throws `UnsupportedSchema`. */
+export function jsonSchemaPieces(schema: unknown, options: GrammarOptions): Piece[] {
+  return new Compiler(schema, options).compile();
+}
+
+/** Some of the words, of those that need no escaping in a JSON string. */
+export function plainWords({ tokenizer, words }: GrammarOptions): ReadonlySet<number> {
+  const safe = [...words].filter((id) => SAFE_WORD.test(tokenizer.decode([id])));
+  const stride = Math.ceil(safe.length / VOCABULARY_WORDS);
+  return new Set(safe.filter((_, i) => i % stride === 0));
 }
 
 class Compiler {
@@ -47,16 +61,14 @@ class Compiler {
   readonly #tokenizer: Tokenizer;
   readonly #words: ReadonlySet<number>;
 
-  constructor(root: unknown, options: { tokenizer: Tokenizer; words: Iterable<number> }) {
+  constructor(root: unknown, options: GrammarOptions) {
     this.#root = root;
     this.#tokenizer = options.tokenizer;
-    const safe = [...options.words].filter((id) => SAFE_WORD.test(options.tokenizer.decode([id])));
-    const stride = Math.ceil(safe.length / VOCABULARY_WORDS);
-    this.#words = new Set(safe.filter((_, i) => i % stride === 0));
+    this.#words = plainWords(options);
   }
 
-  compile(): TokenGrammar {
-    return this.#join(this.#value(this.#root, 0));
+  compile(): Piece[] {
+    return this.#value(this.#root, 0);
   }
 
   #value(schema: unknown, depth: number): Piece[] {
@@ -132,7 +144,7 @@ class Compiler {
     const item = this.#value(node.items ?? true, depth + 1);
     const further: TokenGrammar = {
       kind: "repeat",
-      of: this.#join([", ", ...item]),
+      of: joinPieces([", ", ...item], this.#tokenizer),
       least: Math.max(0, least - 1),
       most: most - 1,
     };
@@ -155,26 +167,11 @@ class Compiler {
 
   #choice(options: readonly Piece[][]): TokenGrammar {
     if (options.length === 0) throw new UnsupportedSchema("there is nothing to choose from");
-    return { kind: "choice", options: options.map((pieces) => this.#join(pieces)) };
-  }
-
-  #join(pieces: readonly Piece[]): TokenGrammar {
-    const parts: TokenGrammar[] = [];
-    let text = "";
-    for (const piece of [...pieces, null]) {
-      if (typeof piece === "string") {
-        text += piece;
-        continue;
-      }
-      if (text !== "") parts.push(this.#encode(text));
-      text = "";
-      if (piece !== null) parts.push(piece);
-    }
-    return { kind: "sequence", parts };
+    return choiceOf(options, this.#tokenizer);
   }
 
   #encode(text: string): TokenGrammar {
-    return { kind: "ids", ids: this.#tokenizer.encode(text, { addSpecialTokens: false }) };
+    return encodePiece(text, this.#tokenizer);
   }
 
   #resolve(reference: unknown): unknown {
