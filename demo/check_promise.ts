@@ -7,6 +7,9 @@ import type { ShownRegion } from "./show.ts";
 export interface PromiseCheck {
   readonly tokens: number;
   readonly largestDifference: number;
+  /** Of the exported logprobs. */
+  readonly lowest: number;
+  readonly highest: number;
 }
 
 /** Force-decodes prompt and completion in one call and compares where the mask is 1. */
@@ -18,10 +21,13 @@ export async function checkPromise(region: ShownRegion, engine: Engine): Promise
   }, AbortSignal.timeout(60_000));
   let tokens = 0;
   let largestDifference = 0;
+  let [lowest, highest] = [Infinity, -Infinity];
   region.loss_mask.forEach((mask, k) => {
     if (mask !== 1) return;
     tokens++;
+    lowest = Math.min(lowest, region.logprobs[k]!);
+    highest = Math.max(highest, region.logprobs[k]!);
     largestDifference = Math.max(largestDifference, Math.abs(scores[k]! - region.logprobs[k]!));
   });
-  return { tokens, largestDifference };
+  return { tokens, largestDifference, lowest, highest };
 }

@@ -31,8 +31,8 @@ async function main(): Promise<boolean> {
     print(`Gateway ${gateway.url}, engine ${development.served.url}, task "${task.task_id}"`);
     print(`\nThe agent (npm "openai") gets the job: ${JOB}`);
     const client = new OpenAI({ baseURL: String(task.base_url), apiKey: String(task.api_key) });
-    const words = await runAgent(client, JOB, workshop, (text) => print(`  ${text}`));
-    print(`  ${words}`);
+    print("The model is the embedded one: it follows a script for the job, and then says noise of its own.");
+    await runAgent(client, JOB, workshop, (text) => print(`  ${text}`));
     const repaired = await workshop.isRepaired();
     const reward = repaired ? 1 : 0;
     print(`\nThe check ${repaired ? "passes" : "still fails"}: the task is finished with reward ${reward}.`);
@@ -62,8 +62,9 @@ async function main(): Promise<boolean> {
     const check = await checkPromise(region, development.services.models.default.engine);
     const held = check.tokens > 0 && check.largestDifference <= TOLERANCE;
     print(
-      `The promise: ${check.tokens} sampled tokens force-decoded after exactly their exported prefix; ` +
-        `largest difference of a logprob ${check.largestDifference}: ${held ? "held" : "BROKEN"}`,
+      `\nThe promise: ${check.tokens} sampled tokens force-decoded after exactly their exported prefix, logprobs from ` +
+        `${check.lowest.toFixed(2)} to ${check.highest.toFixed(2)}; ` +
+        `largest difference ${check.largestDifference}: ${held ? "held" : "BROKEN"}`,
     );
     const path = join(Deno.cwd(), ".demo", "result.json");
     await Deno.mkdir(join(Deno.cwd(), ".demo"), { recursive: true });

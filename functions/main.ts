@@ -3,7 +3,7 @@
 import { readEnvironment } from "../shared/adapters/read_environment.ts";
 import { composeDeno } from "../shared/compose_deno.ts";
 import { assertSafeListener } from "../shared/compose_services.ts";
-import { VerbatimError } from "../shared/core/errors.ts";
+import { runCommand } from "./run_command.ts";
 import { serveGateway } from "./serve_gateway.ts";
 import { untilStopped } from "./until_stopped.ts";
 
@@ -22,11 +22,4 @@ async function main(): Promise<void> {
   await close();
 }
 
-try {
-  await main();
-} catch (cause) {
-  if (!(cause instanceof VerbatimError)) throw cause;
-  // What stops the start is for the operator: one sentence, not a stack.
-  await Deno.stderr.write(new TextEncoder().encode(`${cause.message}\n`));
-  Deno.exit(1);
-}
+await runCommand(main);

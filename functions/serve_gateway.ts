@@ -24,7 +24,7 @@ export function serveGateway(services: HandlerServices, options: { hostname: str
     active--;
     if (stopping && active === 0) idle.resolve();
   }
-  const server = Deno.serve(
+  const server = listen(
     {
       ...options,
       signal: stop.signal,
@@ -57,6 +57,25 @@ export function serveGateway(services: HandlerServices, options: { hostname: str
       await server.finished;
     },
   };
+}
+
+/** Listens, or says why not in a sentence. */
+function listen(
+  options: Deno.ServeTcpOptions & { hostname: string; port: number },
+  handler: Deno.ServeHandler<Deno.NetAddr>,
+): Deno.HttpServer<Deno.NetAddr> {
+  try {
+    return Deno.serve(options, handler);
+  } catch (cause) {
+    const reason = cause instanceof Deno.errors.AddrInUse
+      ? "the port is in use"
+      : cause instanceof Error
+      ? cause.message
+      : String(cause);
+    throw new VerbatimError("not_ready", `Cannot listen on HOST ${options.hostname}, PORT ${options.port}: ${reason}`, {
+      cause,
+    });
+  }
 }
 
 /** The same request may succeed elsewhere, or here a little later. */

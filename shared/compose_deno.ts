@@ -13,6 +13,7 @@ import { openDenoKvStore } from "./adapters/deno_kv_store.ts";
 import { systemClock } from "./adapters/system_clock.ts";
 import { composeModel, tokenizerLocation } from "./compose_model.ts";
 import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
+import { VerbatimError } from "./core/errors.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Logger } from "./ports/logger.ts";
 import type { TaskStore } from "./ports/task_store.ts";
@@ -85,15 +86,29 @@ async function openStore(environment: Environment, clock: Clock, logger: Logger)
     }
     case "kv": {
       const path = environment.KV_PATH;
+      if (path === undefined) {
+        logger.warn("KV_PATH is not set: tasks are kept in Deno's default database, which goes with Deno's cache");
+      }
       const isLocal = path === undefined || !/^https?:/.test(path);
       return openDenoKvStore({
-        kv: await Deno.openKv(path),
+        kv: await openKv(path),
         clock,
         logger,
         // A local database takes more checks an atomic write than a KV Connect server, and groups more commits in one.
         ...(isLocal ? { maxChecks: 40 } : {}),
       });
     }
+  }
+}
+
+async function openKv(path: string | undefined): Promise<Deno.Kv> {
+  try {
+    return await Deno.openKv(path);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new VerbatimError("not_ready", `The KV database can't be opened (KV_PATH ${path ?? "not set"}): ${reason}`, {
+      cause,
+    });
   }
 }
 

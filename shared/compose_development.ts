@@ -8,6 +8,7 @@ import { packagedTokenizerFolder } from "./adapters/packaged_tokenizer.ts";
 import { loadTokenizerFiles } from "./adapters/load_tokenizer_files.ts";
 import { readEnvironment } from "./adapters/read_environment.ts";
 import { composeDeno, type ComposeDenoParts, type Composition } from "./compose_deno.ts";
+import { SAY_SCRIPT } from "./engine/demo_scripts.ts";
 import { createEmbeddedEngine, type EmbeddedEngine } from "./engine/embedded_engine.ts";
 import type { EmbeddedEngineOptions } from "./engine/engine_options.ts";
 import { type ServedEngine, serveEmbeddedEngine } from "./engine/serve_embedded_engine.ts";
@@ -47,8 +48,10 @@ export async function composeDevelopment(options: DevelopmentOptions = {}): Prom
   const engine = createEmbeddedEngine({
     tokenizer,
     modelName: MODEL_NAME,
+    tokenizerPath: await packagedTokenizerFolder(),
     maxContextTokens: Number(defaults.MAX_CONTEXT_LEN),
     incremental: true,
+    script: SAY_SCRIPT,
     ...options.engine,
   });
   const served = serveEmbeddedEngine(engine);

@@ -1,8 +1,9 @@
 /** `POST /generate`: thin; services/generate.ts does the work. */
 
 import { type Context, Hono } from "hono";
+import { VerbatimError } from "../../shared/core/errors.ts";
 import { watchClient } from "../../shared/http/client_signal.ts";
-import { errorBody, toVerbatimError } from "../../shared/http/error_response.ts";
+import { errorBody, logFailure, toVerbatimError } from "../../shared/http/error_response.ts";
 import { readBody } from "../../shared/http/read_body.ts";
 import { dataFrame, sseResponse } from "../../shared/http/sse.ts";
 import { GenerateRequest } from "../../shared/schemas/generate.ts";
@@ -15,6 +16,12 @@ export function createGenerateApp(services: HandlerServices): Hono {
   const app = new Hono();
   app.post("/", async (context) => {
     const request = await readBody(context, GenerateRequest, services);
+    if (request.sampling_params?.skip_special_tokens === true) {
+      const reason = "text keeps its special tokens; tokenize/decode leaves them out";
+      throw new VerbatimError("unsupported", `Field "sampling_params.skip_special_tokens": ${reason}`, {
+        details: { field: "sampling_params.skip_special_tokens", reason },
+      });
+    }
     const watch = watchClient(context);
     const events = generate(
       {
@@ -51,7 +58,11 @@ async function stream(
     clock: services.clock,
     keepAliveMs: services.keepAliveMs,
     keepAlive: ": keep-alive\n\n",
-    errorFrame: (error) => dataFrame(errorBody(toVerbatimError(error))),
+    errorFrame(thrown) {
+      const error = toVerbatimError(thrown);
+      logFailure(services.logger, error, { request_id: context.get("requestId"), path: "/generate", stream: true });
+      return dataFrame(errorBody(error));
+    },
     headers: { "x-request-id": context.get("requestId") },
   });
 }

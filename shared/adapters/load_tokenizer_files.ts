@@ -126,7 +126,10 @@ async function readText(url: URL, signal: AbortSignal | undefined): Promise<stri
       throw error;
     }
   }
-  const response = await fetch(url, signal === undefined ? {} : { signal });
+  const response = await fetch(url, signal === undefined ? {} : { signal }).catch((cause: unknown) => {
+    signal?.throwIfAborted();
+    throw new VerbatimError("not_ready", `TOKENIZER ${url.href} can't be reached.`, { cause });
+  });
   if (response.ok) return await response.text();
   await response.body?.cancel();
   if (response.status === 404) return null;

@@ -177,8 +177,6 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
         modelPath: typeof model.model_path === "string" ? model.model_path : null,
         tokenizerPath: typeof model.tokenizer_path === "string" ? model.tokenizer_path : null,
         weightVersion: typeof model.weight_version === "string" ? model.weight_version : null,
-        maxContextTokens: typeof model.max_model_len === "number" ? model.max_model_len : null,
-        vocabSize: null,
       };
     },
 

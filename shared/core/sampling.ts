@@ -93,3 +93,10 @@ export function isConstrained(params: SamplingParams): boolean {
 export function isRaw(basis: Basis): boolean {
   return basis.temperature === 1 && !basis.penalties && !basis.constrained;
 }
+
+/** The parameters with this token limit. A least length above it is lowered too: an engine refuses the pair. */
+export function withTokenLimit(params: SamplingParams, limit: number): SamplingParams {
+  const limited: SamplingParams = { ...params, max_new_tokens: limit };
+  if ((params.min_new_tokens ?? 0) > limit) limited.min_new_tokens = limit;
+  return limited;
+}

@@ -47,7 +47,7 @@ export interface TurnRecord {
   readonly finishReason: FinishReason;
   /** How the text was read. */
   readonly parse: ParseReport;
-  /** Whether the last sampled token is a stop token of the model. */
+  /** Whether a stop token, of the model or of the request, ended it; it is then the last sampled token. */
   readonly closed: boolean;
   /** Tokens of the whole prompt. */
   readonly promptTokens: number;

@@ -30,3 +30,12 @@ export const DEMO_SCRIPTS: Readonly<Record<string, Script>> = {
     ],
   },
 };
+
+/** For development: the model says whatever follows "say: " in the newest message, tool calls too; anything else gets noise. */
+export const SAY_SCRIPT: Script = {
+  rules: [{
+    match: /\bsay: (?=\S)/,
+    retrigger: true,
+    completions: [({ newest }) => /.*\bsay: ([^]*?)(?:<\|im_end\|>|$)/s.exec(newest)?.[1] ?? ""],
+  }],
+};

@@ -8,6 +8,8 @@ import type { Script } from "./script.ts";
 export interface EmbeddedEngineOptions {
   readonly tokenizer: Tokenizer;
   readonly modelName: string;
+  /** What `/model_info` says of the tokenizer's place. Default: the model's name. */
+  readonly tokenizerPath?: string;
   /** Prompt and output together. */
   readonly maxContextTokens: number;
   /** Makes another model. Default 0. */

@@ -43,7 +43,7 @@ export function infoRoutes(core: EngineCore): Hono {
   app.on("GET", ["/model_info", "/get_model_info"], (context) =>
     context.json({
       model_path: core.modelPath,
-      tokenizer_path: options.modelName,
+      tokenizer_path: options.tokenizerPath ?? options.modelName,
       is_generation: true,
       preferred_sampling_params: null,
       weight_version: core.weightVersion,
@@ -56,7 +56,7 @@ export function infoRoutes(core: EngineCore): Hono {
   app.on("GET", ["/server_info", "/get_server_info"], (context) =>
     context.json({
       model_path: core.modelPath,
-      tokenizer_path: options.modelName,
+      tokenizer_path: options.tokenizerPath ?? options.modelName,
       served_model_name: options.modelName,
       api_key: options.apiKey ?? null,
       context_length: options.maxContextTokens,

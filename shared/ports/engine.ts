@@ -33,8 +33,6 @@ export interface EngineInfo {
   readonly modelPath: string | null;
   readonly tokenizerPath: string | null;
   readonly weightVersion: string | null;
-  readonly maxContextTokens: number | null;
-  readonly vocabSize: number | null;
 }
 
 /** logprobs of given tokens: entry k is log p(response[k] | prompt, response[0..k)). */

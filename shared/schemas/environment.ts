@@ -2,9 +2,17 @@
 
 import { z } from "zod";
 
+function number(): z.ZodCoercedNumber {
+  return z.coerce.number({ error: "must be a number" });
+}
+
 const flag = z.stringbool({ truthy: ["1", "true", "on", "yes"], falsy: ["0", "false", "off", "no"] });
-const seconds = z.coerce.number().positive().max(1e9);
-const count = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER);
+const seconds = number().positive().max(1e9);
+const count = number().int().positive().max(Number.MAX_SAFE_INTEGER);
+/** Workers are often written as `host:port`. */
+const address = z.string().transform((text) => /^[a-z]+:\/\//i.test(text) ? text : `http://${text}`).pipe(
+  z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, "")),
+);
 const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ""));
 
 function list<T extends z.ZodType<unknown, string>>(
@@ -18,14 +26,14 @@ function list<T extends z.ZodType<unknown, string>>(
 /** Every variable Verbatim reads. A missing one takes its default; a bad one stops the start. */
 export const Environment = z.object({
   HOST: z.string().min(1).default("127.0.0.1"),
-  PORT: z.coerce.number().int().min(0).max(65535).default(8787),
+  PORT: number().int().min(0).max(65535).default(8787),
   PUBLIC_URL: url.optional(),
   VERBATIM_ADMIN_KEY: z.string().min(1).optional(),
   MAX_BODY_BYTES: count.default(64 * 1024 * 1024),
   SGLANG_ROUTER_URL: url.optional(),
-  ROLLOUT_EXTERNAL_ENGINE_ADDRS: list(url).optional(),
+  ROLLOUT_EXTERNAL_ENGINE_ADDRS: list(address).optional(),
   SGLANG_API_KEY: z.string().min(1).optional(),
-  ENGINE_RETRY_S: z.coerce.number().min(0).max(86400).default(10),
+  ENGINE_RETRY_S: number().min(0).max(86400).default(10),
   ENGINE_IDLE_TIMEOUT_S: seconds.default(900),
   MODEL_NAME: z.string().min(1).optional(),
   TOKENIZER: z.string().min(1).optional(),

@@ -53,7 +53,8 @@ export class CallLeases {
       while (!stopped.signal.aborted) {
         const nowMs = clock.now();
         const leaseMs = Math.min(Math.max(nowMs - startedAtMs, SHORTEST_LEASE_MS), LONGEST_LEASE_MS);
-        await store.putCall(task, { callId, digest, rid, startedAtMs, untilMs: nowMs + leaseMs });
+        // One that fails is tried again with the next: whether the store is well, the commit will tell.
+        await store.putCall(task, { callId, digest, rid, startedAtMs, untilMs: nowMs + leaseMs }).catch(() => {});
         await clock.sleep(leaseMs * RENEWED_AFTER, stopped.signal).catch(() => {});
       }
     };

@@ -25,25 +25,28 @@ export interface EffectiveSampling {
 
 /**
  * In a capture task the defaults hold, then what the task fixes; the agent may set stop strings, a token limit (the
- * lower one counts) and what the task lets it set. Without capture the agent's wishes hold.
+ * lower one counts) and what the task lets it set. Without capture the agent's wishes hold wherever the task fixes nothing.
  */
 export function effectiveSampling(
   settings: Pick<TaskSettings, "capture" | "fixedSampling" | "agentMaySet"> | null,
   wished: SamplingParams,
 ): EffectiveSampling {
-  if (settings === null || !settings.capture) return { sampling: { ...wished }, ignored: [] };
-  const held: SamplingParams = { ...CAPTURE_DEFAULTS, ...settings.fixedSampling };
+  if (settings === null) return { sampling: { ...wished }, ignored: [] };
+  const { capture, fixedSampling } = settings;
+  const held: SamplingParams = capture ? { ...CAPTURE_DEFAULTS, ...fixedSampling } : fixedSampling;
   const allowed: SamplingParams = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(wished)) {
     if (value === undefined) continue;
-    if (ALWAYS_AGENTS.has(name) || settings.agentMaySet.includes(name)) Object.assign(allowed, { [name]: value });
+    const isAgents = ALWAYS_AGENTS.has(name) || settings.agentMaySet.includes(name) ||
+      (!capture && !(name in fixedSampling));
+    if (isAgents) Object.assign(allowed, { [name]: value });
     else if (JSON.stringify(value) !== JSON.stringify(held[name as keyof SamplingParams])) ignored.push(name);
   }
   const sampling: SamplingParams = { ...held, ...allowed };
-  const limits = [settings.fixedSampling.max_new_tokens, wished.max_new_tokens].filter((limit) => limit !== undefined);
+  const limits = [fixedSampling.max_new_tokens, wished.max_new_tokens].filter((limit) => limit !== undefined);
   if (limits.length > 0) sampling.max_new_tokens = Math.min(...limits);
-  const stops = [...settings.fixedSampling.stop ?? [], ...wished.stop ?? []];
+  const stops = [...fixedSampling.stop ?? [], ...wished.stop ?? []];
   if (stops.length > 0) sampling.stop = [...new Set(stops)];
   return { sampling, ignored };
 }

@@ -2,13 +2,15 @@
 
 import { checkedIds } from "../core/checked_ids.ts";
 import type { Conversation } from "../core/message.ts";
-import type { SamplingParams } from "../core/sampling.ts";
+import { type SamplingParams, withTokenLimit } from "../core/sampling.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { Ids } from "../ports/ids.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
 import type { GenerationResult } from "../schemas/generate.ts";
 import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { tokensLeft } from "./context_length.ts";
 import type { Model } from "./model_catalog.ts";
+import type { ReadCompletion } from "./read_completion.ts";
 import { sample } from "./sample.ts";
 
 /** What is asked for: ids as they are, or a conversation to render. */
@@ -44,14 +46,14 @@ export async function* generate(call: GenerateCall, ids: Ids, signal: AbortSigna
     model,
     rid: ids.uuid(),
     input: TokenSeries.of(prompt.ids),
-    sampling: {
-      ...call.sampling,
-      max_new_tokens: tokensLeft({
+    sampling: withTokenLimit(
+      call.sampling,
+      tokensLeft({
         promptTokens: prompt.ids.length,
         maxContextTokens: model.maxContextTokens,
         wished: call.sampling.max_new_tokens ?? null,
       }),
-    },
+    ),
     routingKey: call.routingKey,
     stream: call.stream,
     tools: conversation?.tools ?? [],
@@ -63,15 +65,17 @@ export async function* generate(call: GenerateCall, ids: Ids, signal: AbortSigna
       if (call.stream) yield { type: "delta", token_ids: event.ids, logprobs: event.logprobs, text: event.text };
       continue;
     }
-    // Text that was held back until the end belongs to no token of its own.
-    if (call.stream && event.text !== "") yield { type: "delta", token_ids: [], logprobs: [], text: event.text };
     const { completion } = event;
+    const stop = call.sampling.no_stop_trim === true ? stopText(completion, renderer.tokenizer) : "";
+    // Text that was held back until the end belongs to no token of its own.
+    const rest = event.text + stop;
+    if (call.stream && rest !== "") yield { type: "delta", token_ids: [], logprobs: [], text: rest };
     const { toolCalls, reasoning } = completion.parsed;
     const priorCalls = countCalls(conversation);
     yield {
       type: "result",
       result: {
-        text: completion.text,
+        text: completion.text + stop,
         token_ids: Array.from(completion.ids),
         logprobs: [...completion.logprobs],
         tool_calls: toolCalls.length === 0 ? null : toolCalls.map((toolCall, k) => ({
@@ -94,6 +98,14 @@ export async function* generate(call: GenerateCall, ids: Ids, signal: AbortSigna
       },
     };
   }
+}
+
+/** The stop that ended a completion, as text; `no_stop_trim` keeps it. */
+function stopText(completion: ReadCompletion, tokenizer: Tokenizer): string {
+  const { finish, ids, closed } = completion;
+  if (finish.type !== "stop") return "";
+  if (typeof finish.matched === "string") return finish.matched;
+  return closed ? tokenizer.decode(ids.subarray(-1)) : "";
 }
 
 /** Calls that a conversation already holds; some families number them. */

@@ -18,7 +18,7 @@ export interface ReadCompletion {
   readonly reasoningTokens: number;
   readonly finish: Finish;
   readonly finishReason: FinishReason;
-  /** Whether the last sampled token is a stop token of the model. */
+  /** Whether a stop token, of the model or of the request, ended it; it is then the last id, and no part of the text. */
   readonly closed: boolean;
 }
 

@@ -7,6 +7,7 @@ import { requestHistory } from "../core/record_history.ts";
 import { repeatDigest } from "../core/repeat_digest.ts";
 import { type RequestUnits, requestUnits } from "../core/request_units.ts";
 import type { Json } from "../core/message.ts";
+import { withTokenLimit } from "../core/sampling.ts";
 import type { TaskRecord } from "../core/task.ts";
 import type { RequestHistory } from "../core/turn_history.ts";
 import type { Background } from "../ports/background.ts";
@@ -271,7 +272,7 @@ export class TurnRecorder {
       observation: rendered.ids,
       prompt,
       opensReasoning: rendered.opensReasoning,
-      sampling: { ...effective.sampling, max_new_tokens: Math.min(left, inBudget ?? Infinity) },
+      sampling: withTokenLimit(effective.sampling, Math.min(left, inBudget ?? Infinity)),
       ignoredFields: [...new Set([...agent.ignoredFields, ...effective.ignored])],
       input: agent.keepsInput && view !== null ? keepInput(conversation.messages, view.turns, parent) : null,
       digest: running.digest,
