@@ -72,16 +72,23 @@ export const moves: fc.Arbitrary<Move[]> = fc.array(
 
 const START: readonly MeantUnit[] = [{ kind: "system", text: "be good" }, { kind: "user", text: "do it" }];
 
-/** The requests that moves come to. `from` counts back from the latest. */
+/** The requests that moves come to. */
 export function requestsOf(made: readonly Move[]): MeantRequest[] {
   const requests: MeantRequest[] = [];
-  made.forEach((move, k) => {
-    const base = requests[Math.max(0, requests.length - 1 - move.from)];
-    const reply = move.fails ? null : replyOf(k, move);
-    if (base === undefined) requests.push({ units: START, tools: "a", reply });
-    else requests.push({ ...next(base, move, k), reply });
-  });
+  made.forEach((move, k) => void requests.push(requestOf(requests, move, k)));
   return requests;
+}
+
+/** The next request after these. `from` counts back from the latest; `k` makes what is new in it unlike all else. */
+export function requestOf(earlier: readonly MeantRequest[], move: Move, k: number): MeantRequest {
+  const base = earlier[baseOf(earlier.length, move)];
+  const reply = move.fails ? null : replyOf(k, move);
+  return base === undefined ? { units: START, tools: "a", reply } : { ...next(base, move, k), reply };
+}
+
+/** Index of the request that a move goes on from, after so many; 0 for the first move. */
+export function baseOf(earlier: number, move: Move): number {
+  return Math.max(0, earlier - 1 - move.from);
 }
 
 /** Replies are alike now and then, so that ties come up. */
