@@ -4,6 +4,7 @@ import { Hono } from "hono";
 import { VerbatimError } from "../shared/core/errors.ts";
 import { requireAdmin } from "../shared/http/authenticate.ts";
 import { errorResponse, logFailure, toVerbatimError } from "../shared/http/error_response.ts";
+import { loggedPath } from "../shared/http/logged_path.ts";
 import { createGenerateApp } from "./generate/handler.ts";
 import type { HandlerServices } from "./handler_services.ts";
 import { createOperationsApp } from "./operations/handler.ts";
@@ -80,7 +81,7 @@ function createBase(services: HandlerServices): Hono {
     const error = toVerbatimError(thrown);
     logFailure(services.logger, error, {
       request_id: context.get("requestId"),
-      path: new URL(context.req.url).pathname,
+      path: loggedPath(context.req.url),
     });
     const response = errorResponse(context, error);
     response.headers.set("x-request-id", context.get("requestId"));

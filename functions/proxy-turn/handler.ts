@@ -6,6 +6,7 @@ import { VerbatimError } from "../../shared/core/errors.ts";
 import { keyOf } from "../../shared/http/authenticate.ts";
 import { type ClientWatch, watchClient } from "../../shared/http/client_signal.ts";
 import { logFailure, retryHeaders, toVerbatimError } from "../../shared/http/error_response.ts";
+import { loggedPath } from "../../shared/http/logged_path.ts";
 import { readJson } from "../../shared/http/read_body.ts";
 import { sseResponse } from "../../shared/http/sse.ts";
 import { wholeBody } from "../../shared/http/whole_body.ts";
@@ -181,7 +182,7 @@ function failed(
 ): Response {
   logFailure(services.logger, error, {
     request_id: context.get("requestId"),
-    path: new URL(context.req.url).pathname.replace(/^\/k\/[^/]+/, "/k/..."),
+    path: loggedPath(context.req.url),
   });
   const { status, body } = errors.response(error, context.get("requestId"));
   return context.json(body as Record<string, unknown>, status as ContentfulStatusCode, {
