@@ -24,12 +24,14 @@ const NOT_RUN = new Set([
   "EAI_AGAIN",
   "CONNECT_TIMEOUT",
   "CONNECTION_ENDED",
-  /** serialization_failure, deadlock_detected, lock_not_available, query_canceled */
+  /** cannot_connect_now: it starts, or goes down. */
+  "57P03",
+  /** serialization_failure, deadlock_detected, lock_not_available, query_canceled. */
   "40001",
   "40P01",
   "55P03",
   "57014",
-  /** read_only_sql_transaction: the server was the main one until now */
+  /** read_only_sql_transaction: the server was the main one until now. */
   "25006",
 ]);
 /** The connection ended under the statement. */

@@ -59,8 +59,7 @@ async function findInTheWay(
 ): Promise<readonly (TaskRow & { readonly repeats: boolean })[]> {
   return await context.database.run(({ sql }) =>
     sql<(TaskRow & { repeats: boolean })[]>`
-      select record, version, idempotency_hash is not distinct from ${idempotency}::bytea
-        and idempotency_hash is not null as repeats
+      select record, version, coalesce(idempotency_hash = ${idempotency}::bytea, false) as repeats
       from verbatim.tasks
       where task_id = ${taskId} or idempotency_hash = ${idempotency}::bytea
     `
