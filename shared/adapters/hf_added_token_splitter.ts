@@ -1,5 +1,6 @@
 /** Finds added tokens in text: leftmost first, the longest at a place. It knows nothing of the text between them. */
 
+import type { EncodeOptions } from "../ports/tokenizer.ts";
 import type { HfAddedToken } from "./hf_files.ts";
 
 interface Node {
@@ -28,10 +29,14 @@ export class AddedTokenSplitter {
 
   /**
    * The text in pieces; white space that a token takes to itself (`lstrip`, `rstrip`) is gone from its neighbours. Special
-   * tokens that touch a plain span are not looked for.
+   * tokens that touch a plain span, and guarded ones that touch a span of their guard, are not looked for.
    */
-  split(text: string, plainSpans: readonly number[] = []): Section[] {
-    const isPlain = overlapTest(plainSpans);
+  split(text: string, { plainSpans = [], guards = [] }: Pick<EncodeOptions, "plainSpans" | "guards"> = {}): Section[] {
+    const tests = guards.filter(({ ids, spans }) => ids.size > 0 && spans.length > 0)
+      .map(({ ids, spans }) => ({ ids, overlaps: overlapTest(spans) }));
+    const touchesPlain = overlapTest(plainSpans);
+    const isPlain = ({ id, special }: HfAddedToken, from: number, to: number) =>
+      (special && touchesPlain(from, to)) || tests.some(({ ids, overlaps }) => ids.has(id) && overlaps(from, to));
     const sections: Section[] = [];
     let start = 0;
     let trimStart = false;
@@ -56,11 +61,15 @@ export class AddedTokenSplitter {
     return sections;
   }
 
-  #tokenAt(text: string, index: number, isPlain: (start: number, end: number) => boolean): HfAddedToken | null {
+  #tokenAt(
+    text: string,
+    index: number,
+    isPlain: (token: HfAddedToken, start: number, end: number) => boolean,
+  ): HfAddedToken | null {
     let node = this.#root.next.get(text.charCodeAt(index));
     let found: HfAddedToken | null = null;
     for (let at = index + 1; node !== undefined; at++) {
-      if (node.token !== null && !(node.token.special && isPlain(index, at))) found = node.token;
+      if (node.token !== null && !isPlain(node.token, index, at)) found = node.token;
       node = at < text.length ? node.next.get(text.charCodeAt(at)) : undefined;
     }
     return found;

@@ -5,7 +5,7 @@
 
 import { DigitsPreTokenizer, type PreTokenizer, SplitPreTokenizer } from "@huggingface/tokenizers";
 import { VerbatimError } from "../core/errors.ts";
-import type { EncodeOptions } from "../ports/tokenizer.ts";
+import type { EncodeOptions, TokenGuard } from "../ports/tokenizer.ts";
 import { AddedTokenSplitter } from "./hf_added_token_splitter.ts";
 import { type BpeData, hashBytes } from "./hf_bpe_data.ts";
 import { BpeMerger } from "./hf_bpe_merge.ts";
@@ -47,23 +47,24 @@ export class BpeEncoder {
   encode(written: string, options: EncodeOptions): Uint32Array<ArrayBuffer> {
     // UTF-8 has no lone surrogates, and patterns must see what the bytes will say. Places stay as they are.
     const text = written.toWellFormed();
-    const { addSpecialTokens = false, plainSpans = [] } = options;
-    if (plainSpans.length > 0) this.#mustKnowPlaces();
+    const { addSpecialTokens = false, plainSpans = [], guards = [] } = options;
+    if (plainSpans.length > 0) this.#mustKnowPlaces(guards);
     this.#size = 0;
     if (addSpecialTokens) { for (const id of this.#data.before) this.#push(id); }
-    for (const section of this.#plainTokens.split(text, plainSpans)) this.#encodeSection(section);
+    for (const section of this.#plainTokens.split(text, options)) this.#encodeSection(section);
     if (addSpecialTokens) { for (const id of this.#data.after) this.#push(id); }
     return this.#ids.slice(0, this.#size);
   }
 
-  /** Normalisation moves text, so that spans can't tell which of its special tokens are plain. */
-  #mustKnowPlaces(): void {
+  /** Normalisation moves text, so that spans can't tell which of its control tokens are plain. */
+  #mustKnowPlaces(guards: readonly TokenGuard[]): void {
     if (this.#normalizedTokens === null) return;
-    const token = this.#data.addedTokens.find((token) => token.special && token.normalized);
+    const isGuarded = (id: number) => guards.some(({ ids }) => ids.has(id));
+    const token = this.#data.addedTokens.find((token) => token.normalized && (token.special || isGuarded(token.id)));
     if (token === undefined) return;
     throw new VerbatimError(
       "unsupported",
-      `The special token ${
+      `The control token ${
         JSON.stringify(token.content)
       } is found in normalised text, so it can't be told from plain text.`,
     );

@@ -9,8 +9,8 @@ export class LibraryEncoder {
   readonly #source: LibrarySource;
   readonly #library: LibraryTokenizer;
   readonly #splitter: AddedTokenSplitter;
-  /** Takes special tokens for plain text; made when a message first writes one. */
-  #withoutSpecialTokens: LibraryTokenizer | null = null;
+  /** Takes all added tokens for plain text; made when a message first writes one. */
+  #withoutAddedTokens: LibraryTokenizer | null = null;
 
   constructor(source: LibrarySource, library = new LibraryTokenizer(source.tokenizerJson, source.tokenizerConfig)) {
     this.#source = source;
@@ -22,9 +22,9 @@ export class LibraryEncoder {
     // The library would spell a lone surrogate in bytes where Hugging Face's own sees U+FFFD. Places stay as they are.
     const text = written.toWellFormed();
     const addSpecialTokens = options.addSpecialTokens ?? false;
-    const sections = options.plainSpans === undefined ? null : this.#splitter.split(text, options.plainSpans);
+    const sections = options.plainSpans === undefined ? null : this.#splitter.split(text, options);
     const all = sections === null ? null : this.#splitter.split(text);
-    if (sections === null || all?.length === sections.length) {
+    if (sections === null || sections.every((section, index) => section === all?.[index])) {
       return Uint32Array.from(this.#library.encode(text, { add_special_tokens: addSpecialTokens }).ids);
     }
     const frame = this.#library.encode("", { add_special_tokens: addSpecialTokens }).ids;
@@ -36,8 +36,7 @@ export class LibraryEncoder {
   }
 
   #bareLibrary(): LibraryTokenizer {
-    const { tokenizerJson, tokenizerConfig, addedTokens } = this.#source;
-    const added_tokens = addedTokens.filter((token) => !token.special);
-    return this.#withoutSpecialTokens ??= new LibraryTokenizer({ ...tokenizerJson, added_tokens }, tokenizerConfig);
+    const { tokenizerJson, tokenizerConfig } = this.#source;
+    return this.#withoutAddedTokens ??= new LibraryTokenizer({ ...tokenizerJson, added_tokens: [] }, tokenizerConfig);
   }
 }

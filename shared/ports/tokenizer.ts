@@ -8,6 +8,12 @@ export interface IncrementalDecoder {
   finish(): string;
 }
 
+/** Tokens, and the stretches of a text (as in `plainSpans`) in which they are plain text. */
+export interface TokenGuard {
+  readonly ids: ReadonlySet<number>;
+  readonly spans: readonly number[];
+}
+
 /** How a text is encoded. */
 export interface EncodeOptions {
   /** Whether the tokens that frame a text for this model are put around it. Default false. */
@@ -17,6 +23,8 @@ export interface EncodeOptions {
    * ends in one is plain text.
    */
   readonly plainSpans?: readonly number[];
+  /** Added tokens that are plain text where they touch these stretches though they are not special. */
+  readonly guards?: readonly TokenGuard[];
 }
 
 export interface Tokenizer {

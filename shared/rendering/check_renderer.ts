@@ -16,10 +16,12 @@ export type RendererCheck = Renderer["checks"][number];
 export interface CheckedRenderer {
   readonly text: ConversationText;
   readonly tokenizer: Tokenizer;
-  /** The text of the token that closes a turn, or null where the template writes none. */
-  readonly closingText: string | null;
+  /** Whether the template writes a token that closes a turn. */
+  readonly closesTurns: boolean;
   /** Whether the model makes calls, so that their results must be appendable. */
   readonly makesCalls: boolean;
+  /** Whether it makes several in one reply. */
+  readonly callsInParallel: boolean;
   readonly callId: (index: number) => string;
 }
 
@@ -76,10 +78,13 @@ export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
     ? attempt
     : (name: string, work: () => Json) => optional(name, work, (reason) => renderer.text.refuseRole("tool", reason));
   withResults("a tool result can be appended", () => checkAppended(renderer, results(renderer, 1), reply(renderer, 1)));
-  withResults(
-    "consecutive tool results can be appended",
-    () => checkAppended(renderer, results(renderer, 2), { ...reply(renderer, 2), content: "" }),
-  );
+  const inParallel = () => checkAppended(renderer, results(renderer, 2), { ...reply(renderer, 2), content: "" });
+  if (renderer.callsInParallel) withResults("consecutive tool results can be appended", inParallel);
+  else {
+    optional("consecutive tool results can be appended", inParallel, (reason) => {
+      renderer.text.refuseParallelCalls(reason);
+    });
+  }
   withResults(
     "a user message can follow a tool result",
     () => checkAppended(renderer, [...results(renderer, 1), user("A second question?")], reply(renderer, 1)),
@@ -90,6 +95,7 @@ export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
     "arguments that are an object are written",
     () => checkArguments(renderer, JSON.stringify({ word: "epoch", limit: 3 }), "epoch"),
   );
+  optional("reasoning of earlier replies", () => checkReasoning(renderer), () => {});
   optional(
     "arguments that are no object are written",
     () => checkArguments(renderer, '{"word": "epo', '{"word": "epo'),
@@ -111,34 +117,86 @@ function checkPrompt({ text, tokenizer }: CheckedRenderer): Json {
 }
 
 /** The template's own text of the longer conversation must end in the increment, and begin with the series where it can. */
-function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], answer = reply(renderer, 0)): Json {
-  const { text, closingText } = renderer;
+function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], said = reply(renderer, 0)): Json {
+  const { text, tokenizer } = renderer;
+  const answer = takenReply(renderer, said);
   let appendOnly = true;
+  const closers = new Set<string>();
   for (const tools of renderer.makesCalls ? [[], [TOOL]] : [[]]) {
     const before = [...opening(text), user("A first question?"), answer];
     const whole = promptText(text, conversation([...before, ...appended], tools), true);
     const request = { appended, tools, settings: {}, calls: answer.toolCalls };
-    const closed = incrementText(text, request, closingText);
     const open = incrementText(text, request, null);
-    mustEndWith(whole, closed);
     mustEndWith(whole, open);
-    if (closingText !== null && open !== closingText + closed) {
-      throw new VerbatimError("not_ready", `After ${closingText} comes ${quoted(closed)}, without it ${quoted(open)}.`);
-    }
-    for (const message of appended) mustContain(closed, message);
-    const shorter = promptText(text, conversation(before, tools), false);
-    const cut = closingText === null ? shorter.length : shorter.lastIndexOf(closingText) + closingText.length;
-    if (!whole.startsWith(shorter)) appendOnly = false;
-    else if (shorter.slice(0, cut) + closed !== whole) {
+    const closer = text.closerOf(open);
+    if (closer === null && renderer.closesTurns) {
       throw new VerbatimError(
         "not_ready",
-        `The series ${quoted(shorter.slice(0, cut).slice(-200))} with ${quoted(closed)} is not ${
-          quoted(whole.slice(-400))
-        }.`,
+        `The template closes a plain reply, but not this one: after it comes ${quoted(open.slice(0, 200))}.`,
+      );
+    }
+    closers.add(closer ?? "");
+    const closed = incrementText(text, request, closer);
+    if (open !== (closer ?? "") + closed) {
+      throw new VerbatimError("not_ready", `After ${closer} comes ${quoted(closed)}, without it ${quoted(open)}.`);
+    }
+    for (const message of appended) mustContain(closed, message);
+    const series = whole.slice(0, whole.length - closed.length);
+    mustJoin(tokenizer, series, closed);
+    const shorter = promptText(text, conversation(before, tools), false);
+    const cut = closer === null ? -1 : shorter.lastIndexOf(closer);
+    // Where the next role's token closes a reply, the last one in the text is another's.
+    const sampled = cut < 0 || !open.startsWith(shorter.slice(cut)) ? shorter : shorter.slice(0, cut);
+    if (!whole.startsWith(sampled)) appendOnly = false;
+    else if (sampled + open !== whole) {
+      throw new VerbatimError(
+        "not_ready",
+        `The series ${quoted(sampled.slice(-200))} with ${quoted(open)} is not ${quoted(whole.slice(-400))}.`,
       );
     }
   }
-  return { template_is_append_only: appendOnly };
+  return { template_is_append_only: appendOnly, closer: [...closers].join(" ") };
+}
+
+/** Ids of the parts must be those of the whole, or the model would see a seam that it never saw in training. */
+function mustJoin(tokenizer: Tokenizer, series: string, increment: string): void {
+  const whole = tokenizer.encode(series + increment);
+  const parts = [...tokenizer.encode(series), ...tokenizer.encode(increment)];
+  let at = 0;
+  while (at < whole.length && whole[at] === parts[at]) at++;
+  if (at === whole.length && at === parts.length) return;
+  const around = (ids: ArrayLike<number>) =>
+    Array.from(ids).slice(Math.max(at - 1, 0), at + 3).map((id) => quoted(tokenizer.decode([id]))).join(" ");
+  throw new VerbatimError(
+    "not_ready",
+    `A series and its increment are other tokens than the whole: ${around(parts)} instead of ${around(whole)}.`,
+  );
+}
+
+/** The reply, without its text where the template does not take text and reasoning beside calls. */
+function takenReply({ text }: CheckedRenderer, answer: AssistantMessage): AssistantMessage {
+  if (answer.toolCalls.length === 0 || answer.reasoning === null) return answer;
+  try {
+    promptText(text, conversation([user("?"), answer]), false);
+    return answer;
+  } catch (error) {
+    if (error instanceof VerbatimError && error.code === "invalid_request") return { ...answer, content: "" };
+    throw error;
+  }
+}
+
+/** Whether the template writes the reasoning of a reply again: before results, and before a new question. */
+function checkReasoning(renderer: CheckedRenderer): Json {
+  const { text } = renderer;
+  const keeps = (answer: AssistantMessage, next: readonly Message[]) =>
+    promptText(text, conversation([user("A first question?"), answer, ...next]), true).includes(REASONING);
+  const details: { [name: string]: Json } = {
+    kept_before_a_question: keeps(reply(renderer, 0), [user("A second question?")]),
+  };
+  if (renderer.makesCalls) {
+    details["kept_before_results"] = keeps(takenReply(renderer, reply(renderer, 1)), results(renderer, 1));
+  }
+  return details;
 }
 
 function checkCallNames(renderer: CheckedRenderer): Json {
@@ -154,7 +212,10 @@ function checkCallNames(renderer: CheckedRenderer): Json {
 }
 
 function checkArguments(renderer: CheckedRenderer, written: string, wanted: string): Json {
-  const answer = { ...reply(renderer, 1), toolCalls: [{ ...call(renderer, 0), arguments: written }] };
+  const answer = takenReply(renderer, {
+    ...reply(renderer, 1),
+    toolCalls: [{ ...call(renderer, 0), arguments: written }],
+  });
   const messages = [user("A first question?"), answer, ...results(renderer, 1)];
   const text = promptText(renderer.text, conversation(messages, [TOOL]), true);
   if (!text.includes(wanted)) throw new VerbatimError("not_ready", `The template does not write ${wanted}.`);

@@ -13,18 +13,20 @@ export interface ConversationTextOptions {
   readonly prompt: PromptTemplate;
   /** Texts of the tokens that end a turn. */
   readonly stopTexts: readonly string[];
-  /** Texts of tokens that close a turn in the stead of the template's closer. */
-  readonly closedBy: readonly string[];
+  /** Texts of tokens that close a turn, and of the closers that the template writes in their stead. */
+  readonly closedBy: ReadonlyMap<string, string>;
 }
 
 export class ConversationText {
   readonly #prompt: PromptTemplate;
   readonly #increment: Increment;
   readonly #stopTexts: readonly string[];
-  readonly #closedBy: readonly string[];
+  readonly #closedBy: ReadonlyMap<string, string>;
   /** Roles the template can't append, with the reason. */
   readonly #refusedRoles = new Map<Message["role"], string>();
   #needsCallNames = false;
+  /** Why a reply can't hold several calls, or null. */
+  #singleCallReason: string | null = null;
 
   constructor(options: ConversationTextOptions) {
     this.#prompt = options.prompt;
@@ -34,6 +36,7 @@ export class ConversationText {
   }
 
   promptText(conversation: Conversation, addGenerationPrompt: boolean): Text {
+    this.#mustTakeCalls(conversation.messages);
     return this.#prompt.render({ ...conversation, addGenerationPrompt });
   }
 
@@ -51,16 +54,40 @@ export class ConversationText {
       );
     }
     if (this.#needsCallNames) mustNameCalls(request);
+    this.#mustTakeCalls(request.appended);
     const text = this.#increment.render(request);
     if (lastText === null) return text;
     if (plain(text).startsWith(lastText)) return slice(text, lastText.length);
-    if (!this.#closedBy.includes(lastText)) return text;
-    const closer = this.#stopTexts.find((stop) => plain(text).startsWith(stop));
-    return closer === undefined ? text : slice(text, closer.length);
+    const instead = this.#closedBy.get(lastText);
+    return instead !== undefined && plain(text).startsWith(instead) ? slice(text, instead.length) : text;
+  }
+
+  /** The token that ends the turn before an increment, as the increment itself writes it; null where it writes none. */
+  closerOf(increment: string): string | null {
+    const closers = [...this.#stopTexts, ...this.#closedBy.values()].filter((text) => increment.startsWith(text));
+    return closers.sort((one, other) => other.length - one.length)[0] ?? null;
+  }
+
+  #mustTakeCalls(messages: readonly Message[]): void {
+    const reason = this.#singleCallReason;
+    if (reason === null) return;
+    for (const message of messages) {
+      if (message.role !== "assistant" || message.toolCalls.length < 2) continue;
+      throw new VerbatimError(
+        "unsupported",
+        `The chat template writes one call a reply, and message ${message.source} makes ${message.toolCalls.length}.`,
+        { details: { field: `messages.${message.source}.tool_calls`, reason } },
+      );
+    }
   }
 
   refuseRole(role: Message["role"], reason: string): void {
     this.#refusedRoles.set(role, reason);
+  }
+
+  /** From now on a message with several calls is refused. */
+  refuseParallelCalls(reason: string): void {
+    this.#singleCallReason = reason;
   }
 
   /** From now on results can be appended only where the calls they answer are told: the template writes their names. */

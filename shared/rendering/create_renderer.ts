@@ -7,16 +7,17 @@ import { VerbatimError } from "../core/errors.ts";
 import type { Conversation, TemplateSettings } from "../core/message.ts";
 import type { CompletionParser } from "../ports/completion_parser.ts";
 import type { ParserRequest, Rendered, Renderer, RenderIncrement } from "../ports/renderer.ts";
-import type { Tokenizer } from "../ports/tokenizer.ts";
+import type { EncodeOptions, Tokenizer } from "../ports/tokenizer.ts";
 import { compileChatTemplate } from "./chat_template.ts";
 import { checkRenderer, type RendererCheck } from "./check_renderer.ts";
+import { type ControlTokens, findControlTokens } from "./control_tokens.ts";
 import { ConversationText } from "./conversation_text.ts";
 import { createCompletionParser } from "./create_completion_parser.ts";
 import { detectParsers } from "./detect_parsers.ts";
 import type { CallToName, Family } from "./families/family.ts";
 import { findFamily } from "./families/find_family.ts";
 import { Increment } from "./increment.ts";
-import { plain, spansOf, type Text } from "./jinja/text.ts";
+import { plain, spansOf, type Text, unsaidSpansOf } from "./jinja/text.ts";
 import { PromptTemplate } from "./prompt_template.ts";
 import { opensReasoning } from "./reasoning_markers.ts";
 
@@ -38,7 +39,7 @@ export interface RendererOptions {
   readonly stopTokenIds?: readonly number[];
   /** Template settings that hold where a conversation has none of that name. */
   readonly templateDefaults?: TemplateSettings;
-  /** Whether special tokens that messages or tools write count as such. Default false: they are plain text. */
+  /** Whether control tokens that messages or tools write count as such. Default false: they are plain text. */
   readonly trustSpecialTokens?: boolean;
   /** Default: this project's own parsers. */
   readonly createParser?: CreateParser;
@@ -74,19 +75,25 @@ export function createRenderer(options: RendererOptions): Renderer {
     stopTexts: stopTokenIds.map((id) => tokenizer.decode([id])),
     closedBy: family.closedBy,
   });
+  const callId = (index: number) =>
+    family.callId({ name: "look_up", priorCalls: index, random: (digits) => padded(index, digits) });
   const checks = checkRenderer({
     text,
     tokenizer,
-    closingText: closing === null ? null : tokenizer.decode([closing]),
+    closesTurns: closing !== null,
     makesCalls: toolCallParser !== null,
-    callId: (index) => family.callId({ name: "look_up", priorCalls: index, random: (digits) => padded(index, digits) }),
+    callsInParallel: family.callsInParallel,
+    callId,
   });
   const failed = checks.filter((check) => !check.passed);
   if (failed.length > 0) {
     const reasons = failed.map((check) => `${check.name}: ${check.reason ?? ""}`).join("\n");
-    throw new VerbatimError("not_ready", `The chat template of family ${family.name} fails its checks:\n${reasons}`, {
-      details: { failed: failed.map((check) => check.name) },
-    });
+    const hint = family.templateHint === undefined ? "" : `\n${family.templateHint}`;
+    throw new VerbatimError(
+      "not_ready",
+      `The chat template of family ${family.name} fails its checks:\n${reasons}${hint}`,
+      { details: { failed: failed.map((check) => check.name) } },
+    );
   }
   return new ModelRenderer({
     family,
@@ -97,7 +104,9 @@ export function createRenderer(options: RendererOptions): Renderer {
     checks,
     text,
     createParser,
-    trustSpecialTokens: options.trustSpecialTokens ?? false,
+    controlTokens: options.trustSpecialTokens === true
+      ? null
+      : findControlTokens({ source, tokenizer, text, callId: callId(0) }),
   });
 }
 
@@ -110,14 +119,15 @@ interface ModelRendererParts {
   readonly checks: readonly RendererCheck[];
   readonly text: ConversationText;
   readonly createParser: CreateParser;
-  readonly trustSpecialTokens: boolean;
+  /** Null: what messages write counts as the tokens it looks like. */
+  readonly controlTokens: ControlTokens | null;
 }
 
 class ModelRenderer implements Renderer {
   readonly #family: Family;
   readonly #text: ConversationText;
   readonly #createParser: CreateParser;
-  readonly #trustSpecialTokens: boolean;
+  readonly #controlTokens: ControlTokens | null;
   readonly toolCallParser: string | null;
   readonly reasoningParser: string | null;
   readonly tokenizer: Tokenizer;
@@ -128,7 +138,7 @@ class ModelRenderer implements Renderer {
     this.#family = parts.family;
     this.#text = parts.text;
     this.#createParser = parts.createParser;
-    this.#trustSpecialTokens = parts.trustSpecialTokens;
+    this.#controlTokens = parts.controlTokens;
     this.toolCallParser = parts.toolCallParser;
     this.reasoningParser = parts.reasoningParser;
     this.tokenizer = parts.tokenizer;
@@ -178,10 +188,18 @@ class ModelRenderer implements Renderer {
     const text = render();
     const ids = await this.tokenizer.encodeAsync(plain(text), {
       addSpecialTokens: false,
-      ...(this.#trustSpecialTokens ? {} : { plainSpans: spansOf(text) }),
+      ...this.#plainText(text),
       ...(signal === undefined ? {} : { signal }),
     });
     return { ids, opensReasoning: endsInGenerationPrompt && opensReasoning(plain(text), this.reasoningParser) };
+  }
+
+  /** Which stretches hold no control tokens, whatever they say. */
+  #plainText(text: Text): Pick<EncodeOptions, "plainSpans" | "guards"> {
+    if (this.#controlTokens === null) return {};
+    const { framing, written } = this.#controlTokens;
+    const plainSpans = spansOf(text);
+    return { plainSpans, guards: [{ ids: framing, spans: plainSpans }, { ids: written, spans: unsaidSpansOf(text) }] };
   }
 }
 
@@ -232,7 +250,7 @@ function stopTokens(
 ): number[] {
   const ids = new Set<number>();
   if (closing !== null) ids.add(closing);
-  for (const text of family.closedBy) {
+  for (const text of [...family.closedBy.keys(), ...family.stopTokens]) {
     const id = tokenizer.addedTokens.get(text);
     if (id !== undefined) ids.add(id);
   }

@@ -9,7 +9,13 @@ import type { ChatTemplate } from "./chat_template.ts";
 import { fromJson } from "./jinja/from_json.ts";
 import { plain, type Text } from "./jinja/text.ts";
 import { Dict, type Value } from "./jinja/values.ts";
-import { type CallForm, toTemplateMessages, toTemplateTools } from "./template_messages.ts";
+import {
+  type CallForm,
+  REASONING_KEYS,
+  type ReasoningKey,
+  toTemplateMessages,
+  toTemplateTools,
+} from "./template_messages.ts";
 
 export interface PromptTemplateOptions {
   readonly chatTemplate: ChatTemplate;
@@ -44,12 +50,14 @@ export class PromptTemplate {
   readonly #fixed: ReadonlyMap<string, Value>;
   readonly #takesParts: boolean;
   readonly #callForm: CallForm;
+  readonly #reasoningAs: ReasoningKey;
 
   constructor(options: PromptTemplateOptions) {
     this.#chatTemplate = options.chatTemplate;
     const fixed = new Map<string, Value>(Object.entries(options.specialTokens));
     for (const [name, value] of Object.entries(options.defaults)) fixed.set(name, fromJson(value, true));
     this.#fixed = fixed;
+    this.#reasoningAs = reasoningKeyOf(options.chatTemplate.source);
     this.#takesParts = this.#readsParts();
     this.#callForm = CALL_FORMS.find((form) => this.#writesCalls(form)) ?? CALL_FORMS[0];
   }
@@ -71,6 +79,7 @@ export class PromptTemplate {
       toTemplateMessages(messages, {
         takesParts: this.#takesParts,
         callForm: this.#callForm,
+        reasoningAs: this.#reasoningAs,
         earlierCalls,
       }),
     );
@@ -114,4 +123,9 @@ export class PromptTemplate {
       throw error;
     }
   }
+}
+
+/** The first of the names that the template reads from anything; where it reads none, it makes no difference. */
+function reasoningKeyOf(source: string): ReasoningKey {
+  return REASONING_KEYS.find((key) => new RegExp(`(?:\\.|\\[\\s*['"])${key}\\b`).test(source)) ?? REASONING_KEYS[0];
 }

@@ -13,7 +13,7 @@ import {
   type ToolDefinition,
 } from "../core/message.ts";
 import { fromJson, readJsonObject } from "./jinja/from_json.ts";
-import { foreign } from "./jinja/text.ts";
+import { foreign, said } from "./jinja/text.ts";
 import { Dict, type Value } from "./jinja/values.ts";
 
 /** How a template wants calls: most read arguments as an object, some add them to text; some want no content beside them. */
@@ -23,10 +23,16 @@ export interface CallForm {
   readonly noContentAs: "empty" | "none";
 }
 
+/** The names by which templates know a message's reasoning, the commonest first. */
+export const REASONING_KEYS = ["reasoning_content", "reasoning", "thinking"] as const;
+export type ReasoningKey = typeof REASONING_KEYS[number];
+
 export interface TemplateMessageOptions {
   readonly callForm: CallForm;
   /** Whether the template reads a list of parts; else parts are joined to text. */
   readonly takesParts: boolean;
+  /** The key under which the template reads reasoning. Default `reasoning_content`. */
+  readonly reasoningAs?: ReasoningKey;
   /** Calls made before the first message, which its tool results may answer. */
   readonly earlierCalls?: readonly Pick<ToolCall, "id" | "name">[] | undefined;
 }
@@ -44,7 +50,9 @@ export function toTemplateMessages(messages: readonly Message[], options: Templa
         break;
       case "assistant":
         entries.set("content", assistantContent(message, options.callForm));
-        if (message.reasoning !== null) entries.set("reasoning_content", foreign(message.reasoning));
+        if (message.reasoning !== null) {
+          entries.set(options.reasoningAs ?? "reasoning_content", said(message.reasoning));
+        }
         if (message.toolCalls.length > 0) {
           entries.set(
             "tool_calls",
@@ -97,7 +105,7 @@ function contentOf(content: Content, takesParts: boolean, source: number): Value
 
 function assistantContent(message: AssistantMessage, form: CallForm): Value {
   const isNone = form.noContentAs === "none" && message.content === "" && message.toolCalls.length > 0;
-  return isNone ? null : foreign(message.content);
+  return isNone ? null : said(message.content);
 }
 
 /** Arguments that are a JSON object are given as one where the template reads objects, anything else as the text it is. */

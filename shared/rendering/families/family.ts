@@ -10,8 +10,17 @@ export interface CallToName {
 
 export interface Family {
   readonly name: string;
-  /** Texts of tokens that end a turn in the template's stead: after one of them the template's own closer is not repeated. */
-  readonly closedBy: readonly string[];
+  /** Texts of tokens that end a turn though neither template nor vocabulary says so, where the vocabulary has them. */
+  readonly stopTokens: readonly string[];
+  /**
+   * Texts of tokens that end a turn where sampled, and of those that the template writes in their stead in history: after
+   * the one the other is not written.
+   */
+  readonly closedBy: ReadonlyMap<string, string>;
+  /** Whether the model makes several calls in one reply; where it makes one, a template need not write more. */
+  readonly callsInParallel: boolean;
+  /** What to do where the model's own template fails its checks. */
+  readonly templateHint?: string;
   /** The id of a call, in the form the family's template and model know. */
   callId(call: CallToName): string;
 }
@@ -20,3 +29,11 @@ export interface Family {
 export function plainCallId(call: CallToName): string {
   return `call_${call.random(24)}`;
 }
+
+/** What holds of a family that says nothing else. */
+export const PLAIN_FAMILY: Omit<Family, "name"> = {
+  stopTokens: [],
+  closedBy: new Map(),
+  callsInParallel: true,
+  callId: plainCallId,
+};

@@ -1,5 +1,8 @@
 /** A model of no known family: what its template says, and nothing else. */
 
-import { type Family, plainCallId } from "./family.ts";
+import { type Family, PLAIN_FAMILY } from "./family.ts";
 
-export const GENERAL: Family = { name: "general", closedBy: [], callId: plainCallId };
+export const GENERAL: Family = {
+  ...PLAIN_FAMILY,
+  name: "general",
+};

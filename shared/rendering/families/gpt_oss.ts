@@ -1,5 +1,11 @@
-/** gpt-oss: its channels end in `<|return|>` or `<|call|>` where sampled, in `<|end|>` where the template writes history. */
+/** gpt-oss: a reply ends in `<|return|>` or, with its one call, in `<|call|>`; history writes `<|end|>` for the former. */
 
-import { type Family, plainCallId } from "./family.ts";
+import { type Family, PLAIN_FAMILY } from "./family.ts";
 
-export const GPT_OSS: Family = { name: "gpt_oss", closedBy: ["<|return|>"], callId: plainCallId };
+export const GPT_OSS: Family = {
+  ...PLAIN_FAMILY,
+  name: "gpt_oss",
+  stopTokens: ["<|return|>", "<|call|>"],
+  closedBy: new Map([["<|return|>", "<|end|>"]]),
+  callsInParallel: false,
+};

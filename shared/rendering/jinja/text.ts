@@ -8,10 +8,13 @@ export class ForeignText {
   readonly value: string;
   /** Ascending and apart: start and end of each foreign stretch, in UTF-16 units. Never empty. */
   readonly spans: readonly number[];
+  /** The stretches among them that a reply of the model says. */
+  readonly saidSpans: readonly number[];
 
-  constructor(value: string, spans: readonly number[]) {
+  constructor(value: string, spans: readonly number[], saidSpans: readonly number[] = []) {
     this.value = value;
     this.spans = spans;
+    this.saidSpans = saidSpans;
   }
 }
 
@@ -20,6 +23,12 @@ export type Text = string | ForeignText;
 /** All of it from outside. */
 export function foreign(value: string): Text {
   return value === "" ? value : new ForeignText(value, [0, value.length]);
+}
+
+/** All of it from outside, and what a reply of the model says. */
+export function said(value: string): Text {
+  const all = [0, value.length];
+  return value === "" ? value : new ForeignText(value, all, all);
 }
 
 export function isText(value: unknown): value is Text {
@@ -34,23 +43,47 @@ export function spansOf(text: Text): readonly number[] {
   return typeof text === "string" ? [] : text.spans;
 }
 
+/** The foreign stretches that no reply says: those of instructions, users, results, tools, calls. */
+export function unsaidSpansOf(text: Text): readonly number[] {
+  if (typeof text === "string") return [];
+  const spans: number[] = [];
+  let next = 0;
+  for (let index = 0; index < text.spans.length; index += 2) {
+    let start = text.spans[index] ?? 0;
+    const end = text.spans[index + 1] ?? 0;
+    for (; next < text.saidSpans.length && (text.saidSpans[next] ?? 0) < end; next += 2) {
+      const from = text.saidSpans[next] ?? 0;
+      if (start < from) spans.push(start, from);
+      start = text.saidSpans[next + 1] ?? 0;
+    }
+    if (start < end) spans.push(start, end);
+  }
+  return spans;
+}
+
 /** The pieces one after the other. */
 export function concatenate(pieces: readonly Text[]): Text {
   if (pieces.length === 1) return pieces[0] ?? "";
   let value = "";
   const spans: number[] = [];
+  const saidSpans: number[] = [];
   for (const piece of pieces) {
     if (typeof piece !== "string") {
-      for (let index = 0; index < piece.spans.length; index += 2) {
-        const start = value.length + (piece.spans[index] ?? 0);
-        const end = value.length + (piece.spans[index + 1] ?? 0);
-        if (spans.length > 0 && spans[spans.length - 1] === start) spans[spans.length - 1] = end;
-        else spans.push(start, end);
-      }
+      append(spans, piece.spans, value.length);
+      append(saidSpans, piece.saidSpans, value.length);
       value += piece.value;
     } else value += piece;
   }
-  return spans.length === 0 ? value : new ForeignText(value, spans);
+  return spans.length === 0 ? value : new ForeignText(value, spans, saidSpans);
+}
+
+function append(spans: number[], more: readonly number[], offset: number): void {
+  for (let index = 0; index < more.length; index += 2) {
+    const start = offset + (more[index] ?? 0);
+    const end = offset + (more[index + 1] ?? 0);
+    if (spans.length > 0 && spans[spans.length - 1] === start) spans[spans.length - 1] = end;
+    else spans.push(start, end);
+  }
 }
 
 /** From one UTF-16 unit up to another. */
@@ -58,13 +91,19 @@ export function slice(text: Text, start: number, end?: number): Text {
   if (typeof text === "string") return text.slice(start, end);
   const value = text.value.slice(start, end);
   if (value.length === text.value.length) return text;
-  const spans: number[] = [];
-  for (let index = 0; index < text.spans.length; index += 2) {
-    const from = Math.max((text.spans[index] ?? 0) - start, 0);
-    const to = Math.min((text.spans[index + 1] ?? 0) - start, value.length);
-    if (from < to) spans.push(from, to);
+  const first = start < 0 ? Math.max(text.value.length + start, 0) : start;
+  const spans = clipped(text.spans, first, value.length);
+  return spans.length === 0 ? value : new ForeignText(value, spans, clipped(text.saidSpans, first, value.length));
+}
+
+function clipped(spans: readonly number[], start: number, length: number): number[] {
+  const kept: number[] = [];
+  for (let index = 0; index < spans.length; index += 2) {
+    const from = Math.max((spans[index] ?? 0) - start, 0);
+    const to = Math.min((spans[index + 1] ?? 0) - start, length);
+    if (from < to) kept.push(from, to);
   }
-  return spans.length === 0 ? value : new ForeignText(value, spans);
+  return kept;
 }
 
 /** Another writing of a text, foreign as a whole if the text was so in part. */

@@ -6,10 +6,12 @@ import {
   foreign,
   joinTexts,
   plain,
+  said,
   slice,
   spansOf,
   splitText,
   type Text,
+  unsaidSpansOf,
 } from "./text.ts";
 
 const anyText = fc.array(fc.tuple(fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 5 }), fc.boolean()), {
@@ -61,4 +63,15 @@ Deno.test("compareCodePoints orders as code points do", () => {
     const wanted = at < 0 || at >= right.length ? left.length - right.length : (left[at] ?? 0) - (right[at] ?? 0);
     assert.equal(Math.sign(compareCodePoints(a, b)), Math.sign(wanted));
   }));
+});
+
+Deno.test("text keeps what a reply says apart from other foreign text", () => {
+  const mixed = concatenate(["a", foreign("bc"), said("de"), "f", said("g")]);
+  assert.equal(plain(mixed), "abcdefg");
+  assert.deepEqual(spansOf(mixed), [1, 5, 6, 7]);
+  assert.deepEqual(unsaidSpansOf(mixed), [1, 3]);
+  assert.deepEqual(unsaidSpansOf(slice(mixed, 2, 4)), [0, 1]);
+  assert.deepEqual(spansOf(slice(mixed, 2, 4)), [0, 2]);
+  assert.deepEqual(unsaidSpansOf("own"), []);
+  assert.deepEqual(unsaidSpansOf(concatenate([said("a"), foreign("b"), said("c"), foreign("d")])), [1, 2, 3, 4]);
 });
