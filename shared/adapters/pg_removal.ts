@@ -61,8 +61,8 @@ export async function removePgRemains(context: PgContext, uid: string): Promise<
   await inBatches(REMOVE_TURNS, () =>
     database.run(({ sql }) =>
       sql`
-        delete from verbatim.turns where uid = ${uid} and turn in (
-          select turn from verbatim.turns where uid = ${uid} order by turn limit ${REMOVE_TURNS}
+        delete from verbatim.turns where uid = ${uid} and turn < ${REMOVE_TURNS}::integer + (
+          select min(turn) from verbatim.turns where uid = ${uid}
         )
       `
     ));

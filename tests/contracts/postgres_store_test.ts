@@ -111,6 +111,10 @@ testOnPostgres("PostgresStore", (database) => {
           insert into verbatim.events (uid, ulid, event)
           select 'cut short', lpad(n::text, 6, '0'), '{}' from generate_series(1, 4500) as n
         `;
+        await sql`
+          insert into verbatim.turns (uid, turn, blob_id, version, record, bulk)
+          select 'cut short', n, n, n, '{}', '' from generate_series(130, 600) as n
+        `;
       });
       const removed = await Promise.all([store, other].map((each) => each.sweep(START_MS + TTL_MS)));
       // A task that one sweeper has in hand is passed over by the other.
