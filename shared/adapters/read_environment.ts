@@ -4,13 +4,19 @@ import { z } from "zod";
 import { VerbatimError } from "../core/errors.ts";
 import { Environment } from "../schemas/environment.ts";
 
+/** Other names under which a variable is looked for, where its own is not set. */
+const ALIASES: Partial<Record<keyof Environment, string>> = {
+  DATABASE_URL: "SUPABASE_DB_URL",
+};
+
 /** Variables of {@linkcode Environment} that are set. An empty variable counts as unset. */
 export function givenVariables(
   get: (name: string) => string | undefined = (name) => Deno.env.get(name),
 ): Partial<Record<keyof Environment, string>> {
-  const given: Record<string, string> = {};
-  for (const name of Object.keys(Environment.shape)) {
-    const value = get(name);
+  const given: Partial<Record<keyof Environment, string>> = {};
+  for (const name of Environment.keyof().options) {
+    const alias = ALIASES[name];
+    const value = get(name) || (alias === undefined ? undefined : get(alias));
     if (value !== undefined && value !== "") given[name] = value;
   }
   return given;

@@ -43,3 +43,9 @@ Deno.test.each(
     (error) => error instanceof VerbatimError && error.code === "not_ready" && error.message.includes(name),
   );
 });
+
+Deno.test("givenVariables() takes a host's own name where ours is not set", () => {
+  const named = (given: Record<string, string>) => givenVariables((name) => given[name]).DATABASE_URL;
+  assert.equal(named({ SUPABASE_DB_URL: "postgres://a/b" }), "postgres://a/b");
+  assert.equal(named({ SUPABASE_DB_URL: "postgres://a/b", DATABASE_URL: "postgres://c/d" }), "postgres://c/d");
+});
