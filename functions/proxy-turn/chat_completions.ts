@@ -39,7 +39,7 @@ export async function readChatCompletion(json: unknown, context: ReadContext): P
       conversation,
       toolChoice: constraint.toolChoice,
       wished: { ...wishesOf(body), ...constraint.wished },
-      ignoredFields: [...ignoredOf(body), ...constraint.ignoredFields].sort(),
+      ignoredFields: [...ignoredOf(body)].sort(),
       stream: body.stream === true,
       keepsInput: false,
     },

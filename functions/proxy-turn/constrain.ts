@@ -1,6 +1,6 @@
 /**
- * Calls that must come and answers that must be JSON, as grammars for the engine. A grammar changes what is sampled, so
- * it is set only where the task lets the agent set it; elsewhere the wish is ignored by name. It knows no dialect.
+ * Calls that must come and answers that must be JSON, as grammars for the engine. An agent that asks for one breaks
+ * without it, so it holds in every task; the turn's basis says that its logprobs are constrained. It knows no dialect.
  */
 
 import type { Conversation, Json, ToolDefinition } from "../../shared/core/message.ts";
@@ -23,49 +23,34 @@ export interface Shape {
 export interface Constraint {
   readonly toolChoice: ParserRequest["toolChoice"];
   readonly wished: SamplingParams;
-  readonly ignoredFields: readonly string[];
 }
 
-/** Settles a wish. What the task allows and no grammar can enforce is `unsupported`. */
+/** Settles a wish. What no grammar can enforce is `unsupported`. */
 export async function constrain(
   request: { readonly model: string | null; readonly conversation: Conversation; readonly shape: Shape },
-  context: ReadContext,
+  context: Pick<ReadContext, "rendererOf">,
 ): Promise<Constraint> {
   const { conversation, shape } = request;
   const { choice, field } = shape.toolChoice;
   const callable = toolsOf(choice, field, conversation.tools);
-  if (callable === null && shape.schema === null) return { toolChoice: choice, wished: {}, ignoredFields: [] };
+  if (callable === null && shape.schema === null) return { toolChoice: choice, wished: {} };
   const renderer = context.rendererOf(request.model);
   const opensReasoning = await promptOpensReasoning(conversation, renderer);
-  const ignoredFields: string[] = [];
   if (callable !== null) {
     const parallel = shape.parallelCalls && choice === "required";
     const grammar = callGrammar({ tools: callable, parallel, opensReasoning }, renderer);
-    if (isSettable(grammar, field, renderer, context)) return { toolChoice: choice, wished: grammar, ignoredFields };
-    ignoredFields.push(field);
+    return { toolChoice: choice, wished: enforceable(grammar, field, renderer) };
   }
-  const toolChoice = callable === null ? choice : "auto";
-  if (shape.schema !== null) {
-    const mayCall = toolChoice !== "none" && conversation.tools.length > 0;
-    const calls = mayCall ? { tools: conversation.tools, parallel: shape.parallelCalls } : null;
-    const grammar = answerGrammar({ schema: shape.schema.schema, calls, opensReasoning }, renderer);
-    if (isSettable(grammar, shape.schema.field, renderer, context)) {
-      return { toolChoice, wished: grammar, ignoredFields };
-    }
-    ignoredFields.push(shape.schema.field);
-  }
-  return { toolChoice, wished: {}, ignoredFields };
+  const mayCall = choice !== "none" && conversation.tools.length > 0;
+  const calls = mayCall ? { tools: conversation.tools, parallel: shape.parallelCalls } : null;
+  const grammar = shape.schema === null
+    ? null
+    : answerGrammar({ schema: shape.schema.schema, calls, opensReasoning }, renderer);
+  return { toolChoice: choice, wished: enforceable(grammar, shape.schema?.field ?? field, renderer) };
 }
 
-/** Whether the task lets the agent set this grammar. Where it lets it set grammars and there is none for this, it is refused. */
-function isSettable(
-  grammar: Grammar | null,
-  field: string,
-  renderer: Renderer,
-  context: ReadContext,
-): grammar is Grammar {
-  if (grammar !== null) return context.mayAgentSet("json_schema" in grammar ? "json_schema" : "structural_tag");
-  if (!context.mayAgentSet("json_schema") && !context.mayAgentSet("structural_tag")) return false;
+function enforceable(grammar: Grammar | null, field: string, renderer: Renderer): Grammar {
+  if (grammar !== null) return grammar;
   const { toolCallParser, reasoningParser } = renderer;
   throw unsupported(
     field,

@@ -42,8 +42,6 @@ export interface Dialect {
 export interface ReadContext {
   /** The renderer of a model name; null is the default model. */
   rendererOf(model: string | null): Renderer;
-  /** Whether the agent may set a sampling parameter, by SGLang's name. */
-  mayAgentSet(name: keyof SamplingParams): boolean;
   /** The task's turns so far; none where nothing is recorded. */
   earlierTurns(): Promise<readonly Turn[]>;
 }

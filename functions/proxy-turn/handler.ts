@@ -86,7 +86,6 @@ function readContext(services: HandlerServices, caller: Caller): ReadContext {
   const settings = read?.task.settings ?? null;
   return {
     rendererOf: (model) => services.models.resolve(model ?? settings?.model ?? null).renderer,
-    mayAgentSet: (name) => settings === null || !settings.capture || settings.agentMaySet.includes(name),
     earlierTurns: async () => read === null || !read.task.settings.capture ? [] : await services.recorder.turnsOf(read),
   };
 }

@@ -32,7 +32,7 @@ export async function readMessagesRequest(json: unknown, context: ReadContext): 
       conversation,
       toolChoice: constraint.toolChoice,
       wished: { ...wished, ...constraint.wished },
-      ignoredFields: [...ignoredOf(body), ...ignoredFields, ...constraint.ignoredFields].sort(),
+      ignoredFields: [...ignoredOf(body), ...ignoredFields].sort(),
       stream: body.stream === true,
       keepsInput: false,
     },

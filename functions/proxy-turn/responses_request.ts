@@ -44,7 +44,7 @@ export async function readResponsesRequest(json: unknown, context: ReadContext):
       conversation,
       toolChoice: constraint.toolChoice,
       wished: { ...readWishes(body, { limit: body.max_output_tokens ?? null, stops }), ...constraint.wished },
-      ignoredFields: [...ignoredOf(body), ...ignoredFields, ...constraint.ignoredFields].sort(),
+      ignoredFields: [...ignoredOf(body), ...ignoredFields].sort(),
       stream: body.stream === true,
       keepsInput: body.store !== false,
     },

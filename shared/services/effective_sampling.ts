@@ -14,8 +14,11 @@ const CAPTURE_DEFAULTS: SamplingParams = {
   repetition_penalty: 1,
 };
 
-/** An agent may always stop early: these never change what a token's logprob means. */
-const ALWAYS_AGENTS: ReadonlySet<string> = new Set(["stop", "max_new_tokens"]);
+/**
+ * An agent may always stop early, and ask for calls or JSON that must come: it would break without. A grammar changes
+ * what a logprob is a logprob of, and the turn's basis says so.
+ */
+const ALWAYS_AGENTS: ReadonlySet<string> = new Set(["stop", "max_new_tokens", "json_schema", "structural_tag"]);
 
 /** The sampling of a call and the wishes that had no effect, by SGLang's names. */
 export interface EffectiveSampling {

@@ -83,8 +83,15 @@ Deno.test("effectiveSampling of a capture task that fixes nothing has the raw ba
     min_new_tokens: fc.nat(5),
     max_new_tokens: fc.nat(50),
     stop: fc.array(fc.string({ minLength: 1 })),
-    json_schema: fc.constant("{}"),
     logit_bias: fc.constant({ "3": 1 }),
   }, { requiredKeys: [] });
   fc.assert(fc.property(wished, (params) => assert.ok(isRaw(basisOf(capture(params).sampling)))));
+});
+
+Deno.test("effectiveSampling takes a grammar from the agent, and the basis says so", () => {
+  for (const grammar of [{ json_schema: "{}" }, { structural_tag: "{}" }]) {
+    const { sampling, ignored } = capture(grammar);
+    assert.deepEqual(ignored, []);
+    assert.equal(basisOf(sampling).constrained, true);
+  }
 });

@@ -239,7 +239,6 @@ Deno.test("tools that agents offer by habit are left out and named; what asks fo
     client_metadata: { a: "b" },
     include: ["message.output_text.logprobs"],
     text: { verbosity: "low" },
-    tool_choice: { type: "function", name: "run" },
     top_p: 0.5,
   });
   assert.deepEqual((await harness().turns(id))[0].ignored_fields.toSorted(), [
@@ -248,7 +247,6 @@ Deno.test("tools that agents offer by habit are left out and named; what asks fo
     "parallel_tool_calls",
     "prompt_cache_key",
     "text.verbosity",
-    "tool_choice",
     "tools.0",
     "tools.1",
     "top_p",
