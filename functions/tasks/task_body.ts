@@ -45,7 +45,7 @@ export async function taskBody(task: TaskRecord, services: HandlerServices): Pro
       provisional: !judgement.final,
     },
     notes: judgement.notes,
-    in_flight: services.inFlight.count(task.uid),
+    in_flight: await services.closer.callsInFlight(task),
   };
 }
 

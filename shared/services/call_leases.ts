@@ -104,10 +104,10 @@ export class CallLeases {
     }
   }
 
-  /** Whether any process has a call of this task in flight. */
-  async anyElsewhere(task: TaskRecord, own: ReadonlySet<string>): Promise<boolean> {
+  /** Number of a task's calls that other processes have in flight; `own` are the ids of this one's. */
+  async countElsewhere(task: TaskRecord, own: ReadonlySet<string>): Promise<number> {
     const { store, clock } = this.#options;
     const leases = await store.listCalls(task.uid);
-    return leases.some((lease) => !own.has(lease.callId) && lease.untilMs > clock.now());
+    return leases.filter((lease) => !own.has(lease.callId) && lease.untilMs > clock.now()).length;
   }
 }

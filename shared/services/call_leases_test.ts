@@ -74,7 +74,7 @@ Deno.test("CallLeases.take outlives its process by no more than the call had run
   }
   assert.ok(written < 20, `${written} writes in a minute`);
   lease.release({ removed: false });
-  assert.equal(await leases.anyElsewhere(task, new Set([CALL.callId])), false);
+  assert.equal(await leases.countElsewhere(task, new Set([CALL.callId])), 0);
   await background.idle();
 });
 
@@ -141,13 +141,13 @@ Deno.test("CallLeases.answerElsewhere gives up when the other process is dead, o
   assert.equal(clock.sleeping, 0);
 });
 
-Deno.test("CallLeases.anyElsewhere sees living leases that are not one's own", async () => {
+Deno.test("CallLeases.countElsewhere sees living leases that are not one's own", async () => {
   const { clock, store, leases, task } = await worldOf();
-  assert.equal(await leases.anyElsewhere(task, new Set()), false);
+  assert.equal(await leases.countElsewhere(task, new Set()), 0);
   await store.putCall(task, { ...CALL, startedAtMs: START_MS, untilMs: START_MS + 1000 });
-  assert.equal(await leases.anyElsewhere(task, new Set()), true);
-  assert.equal(await leases.anyElsewhere(task, new Set(["mine"])), false);
+  assert.equal(await leases.countElsewhere(task, new Set()), 1);
+  assert.equal(await leases.countElsewhere(task, new Set(["mine"])), 0);
   await clock.advance(1000);
   await eventLoopTurn();
-  assert.equal(await leases.anyElsewhere(task, new Set()), false);
+  assert.equal(await leases.countElsewhere(task, new Set()), 0);
 });

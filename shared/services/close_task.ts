@@ -38,7 +38,7 @@ export class TaskCloser {
       const deadlineMs = clock.now() + request.waitMs;
       for (;;) {
         const own = inFlight.of(task.uid);
-        if (own.length === 0 && !await leases.anyElsewhere(task, new Set())) break;
+        if (own.length === 0 && await leases.countElsewhere(task, new Set()) === 0) break;
         const leftMs = deadlineMs - clock.now();
         if (leftMs <= 0) break;
         const timer = new AbortController();
@@ -60,6 +60,12 @@ export class TaskCloser {
     await this.#abortOwn(dropped);
     this.#options.views.drop(dropped.uid);
     return dropped;
+  }
+
+  /** Number of a task's calls in flight, those of other processes included as far as they have said so. */
+  async callsInFlight(task: TaskRecord): Promise<number> {
+    const own = this.#options.inFlight.of(task.uid).map((local) => local.callId);
+    return own.length + await this.#options.leases.countElsewhere(task, new Set(own));
   }
 
   async #abortOwn(task: TaskRecord): Promise<void> {

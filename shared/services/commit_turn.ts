@@ -8,6 +8,7 @@ import type { TokenSeries } from "../core/token_series.ts";
 import type { Turn, TurnDetail } from "../core/turn.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
+import { assertTurnLeft } from "./task_budget.ts";
 import type { TaskView } from "./task_views.ts";
 
 /** A turn before it has a number and a place in the history. */
@@ -32,8 +33,8 @@ const LONGEST_PAUSE_MS = 50;
 
 /**
  * Commits under the next free number. A turn whose task was closed, dropped or replaced meanwhile is refused
- * (`task_closed`); turns are never removed, so a parent that stood still stands. Its place in the history is the one
- * among the turns before it, so a lost race finds it anew.
+ * (`task_closed`), and so is a turn too many (`budget_exceeded`). Turns are never removed, so a parent that stood still
+ * stands. Its place in the history is the one among the turns before it, so a lost race finds it anew.
  */
 export async function commitTurn(
   context: { readonly store: TaskStore; readonly clock: Clock; readonly view: TaskView },
@@ -48,6 +49,10 @@ export async function commitTurn(
     const latest = tries === 0 ? latestKnown(view, known) : null;
     const read = assertTakesTurns(task, latest ?? await store.getTask(task.taskId), clock.now());
     await view.catchUp(store, read.task);
+    const answer = view.repeats.get(record.digest);
+    if (uncommitted.expectRepeat === null && answer !== undefined) return { kind: "repeat_changed", turn: answer };
+    // Calls of other processes can be counted only now that they have become turns.
+    assertTurnLeft(read.task, 0);
     const turn: Turn = {
       ...uncommitted.turn,
       record: { ...record, turn: read.task.turns },

@@ -19,7 +19,7 @@ import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
 import type { AgentCall, Following } from "./agent_call.ts";
 import { answerOfTurn, eventsOfAnswer } from "./answer_of_turn.ts";
 import type { CallLeases } from "./call_leases.ts";
-import { deliveries } from "./deliveries.ts";
+import { wasDelivered } from "./deliveries.ts";
 import type { CallsInFlight } from "./calls_in_flight.ts";
 import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { commitTurn } from "./commit_turn.ts";
@@ -190,7 +190,7 @@ export class TurnRecorder {
       let outcome = await commit(running.wantsReplay ? null : undefined);
       if (outcome.kind === "repeat_changed") {
         // Another process answered the same request first. Who has shown nothing yet gives that answer; else both stand.
-        if (!call.shown) return await this.#replay(running, task, view, outcome.turn);
+        if (call.takeBack()) return await this.#replay(running, task, view, outcome.turn);
         outcome = await commit(undefined);
       }
       if (outcome.kind !== "committed") throw new Error("A commit that expects nothing was refused for a repeat");
@@ -209,15 +209,10 @@ export class TurnRecorder {
     if (task.settings.onRepeat === "resample") return null;
     const turn = view.repeats.get(running.digest);
     if (turn !== undefined) {
-      return running.wantsReplay || !await this.#wasDelivered(task, view, turn) ? turn : null;
+      const asked = { task, view, turn, signal: running.call.signal };
+      return running.wantsReplay || !await wasDelivered(this.#options, asked) ? turn : null;
     }
     return running.wantsReplay ? await this.#options.leases.answerElsewhere(task, view, running) : null;
-  }
-
-  async #wasDelivered(task: TaskRecord, view: TaskView, turn: number): Promise<boolean> {
-    const { clock, store } = this.#options;
-    const known = await view.deliveryOf(turn, clock);
-    return known ?? deliveries(await store.listEvents(task.uid)).get(turn) ?? false;
   }
 
   async #replay(running: Running, task: TaskRecord, view: TaskView, turn: number): Promise<Ended> {

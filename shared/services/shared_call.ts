@@ -59,7 +59,7 @@ export interface Waiter extends AsyncIterable<CallEvent> {
 
 /** A generation under way. */
 export class SharedCall {
-  readonly #events: CallEvent[] = [];
+  #events: CallEvent[] = [];
   readonly #abort = new AbortController();
   #waiters = 0;
   #state: "running" | "ended" | "failed" = "running";
@@ -72,9 +72,11 @@ export class SharedCall {
     return this.#abort.signal;
   }
 
-  /** Whether a client may have been shown a part of the answer. */
-  get shown(): boolean {
-    return this.#shown;
+  /** Takes back every event, so that another answer can take their place; false where a client was shown a part. */
+  takeBack(): boolean {
+    if (this.#shown) return false;
+    this.#events = [];
+    return true;
   }
 
   /** Aborts the generation for everyone; waiters see `reason`. */
@@ -118,13 +120,17 @@ export class SharedCall {
 
   async *#follow(leave: () => void, streaming: boolean): AsyncGenerator<CallEvent> {
     try {
+      let events = this.#events;
       for (let next = 0;;) {
-        while (next < this.#events.length) {
-          const event = this.#events[next++]!;
+        if (events !== this.#events) [events, next] = [this.#events, 0];
+        const event = events[next];
+        if (event !== undefined) {
+          next++;
           if (streaming && event.type !== "end") this.#shown = true;
           yield event;
+          continue;
         }
-        if (this.#state === "ended" && next === this.#events.length) return;
+        if (this.#state === "ended") return;
         if (this.#state === "failed") throw this.#error;
         await this.#wake.promise;
       }

@@ -117,18 +117,37 @@ Deno.test("SharedCall.cancel aborts with its reason, whoever waits", () => {
   assert.equal(call.signal.reason, reason);
 });
 
-Deno.test("SharedCall is shown once a streaming client was given a part, the end aside", async () => {
+Deno.test("SharedCall takes its events back until a streaming client was given a part, the end aside", async () => {
   const whole = new SharedCall();
   whole.emit(STARTED);
   whole.emit(END);
   await eventsOf(whole.join({ streaming: false }));
-  assert.equal(whole.shown, false);
+  assert.ok(whole.takeBack());
   const ended = new SharedCall();
   ended.emit(END);
   await eventsOf(ended.join({ streaming: true }));
-  assert.equal(ended.shown, false);
-  await eventsOf(whole.join({ streaming: true }));
-  assert.ok(whole.shown);
+  assert.ok(ended.takeBack());
+  const shown = new SharedCall();
+  shown.emit(STARTED);
+  shown.emit(END);
+  await eventsOf(shown.join({ streaming: true }));
+  assert.equal(shown.takeBack(), false);
+});
+
+Deno.test("SharedCall shows nobody a part of events that were taken back", async () => {
+  const call = new SharedCall();
+  const whole = eventsOf(call.join({ streaming: false }));
+  call.emit(STARTED);
+  call.emit(content("one answer"));
+  await eventLoopTurn();
+  assert.ok(call.takeBack());
+  const streaming = eventsOf(call.join({ streaming: true }));
+  await eventLoopTurn();
+  const other = [{ ...STARTED, answerId: "b" }, content("another"), END];
+  for (const event of other) call.emit(event);
+  assert.deepEqual(await streaming, other);
+  assert.deepEqual((await whole).slice(-3), other);
+  assert.deepEqual(await eventsOf(call.join({ streaming: true })), other);
 });
 
 Deno.test("wholeAnswer waits for the end", async () => {

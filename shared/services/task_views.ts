@@ -15,7 +15,7 @@ import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
 const MOST_FAILURES = 256;
 
 /** An answer that is still being sent after this time counts as not delivered. */
-const DELIVERY_WAIT_MS = 1000;
+export const DELIVERY_WAIT_MS = 1000;
 
 /** A task's turns as one process sees them. Grows as turns are committed, by whichever process. */
 export class TaskView {
