@@ -25,8 +25,8 @@ export type Sight = "frame" | "finish" | "ended" | "failed";
 
 /** Where and how requests are sent. */
 export interface RetryingClientOptions {
-  /** Of the gateway, which may be down. */
-  readonly url: string;
+  /** Of a gateway, which may be down; asked for before every try. */
+  readonly url: () => string;
   /** Ends the tries. */
   readonly signal: AbortSignal;
   readonly onSight?: (sight: Sight) => void;
@@ -45,7 +45,7 @@ export class RetryingClient {
   /** A call of an own endpoint. One that fails for good fails here. */
   async admin(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Body> {
     return await this.#untilDone(async () => {
-      const response = await fetch(this.#options.url + path, {
+      const response = await fetch(this.#options.url() + path, {
         method,
         headers: { "content-type": "application/json", ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -75,7 +75,7 @@ export class RetryingClient {
   }
 
   async #whole(headers: Record<string, string>, body: Record<string, unknown>): Promise<Told> {
-    const response = await fetch(`${this.#options.url}/v1/chat/completions`, {
+    const response = await fetch(`${this.#options.url()}/v1/chat/completions`, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(body),
@@ -99,7 +99,7 @@ export class RetryingClient {
   }
 
   async #stream(headers: Record<string, string>, body: Record<string, unknown>): Promise<Told> {
-    const stream = await EventStream.open(`${this.#options.url}/v1/chat/completions`, {
+    const stream = await EventStream.open(`${this.#options.url()}/v1/chat/completions`, {
       headers,
       body: JSON.stringify(body),
     });
