@@ -8,6 +8,7 @@ const CLOSE = 93;
 const COMMA = 44;
 const QUOTE = 34;
 const BACKSLASH = 92;
+const SPACE = 32;
 const LETTER_N = 110;
 const NULL = [110, 117, 108, 108];
 /** The longest token or kept value; a longer one is none that a reply has. */
@@ -58,10 +59,19 @@ export class ByteCursor {
   /** To the next byte that is no space; false where there is none. */
   skipSpace(): boolean {
     const bytes = this.#bytes;
+    if (this.#at < bytes.length && bytes[this.#at]! > SPACE) return true;
     let at = this.#at;
     while (at < bytes.length && isSpace(bytes[at]!)) at++;
     this.#at = at;
     return at < bytes.length;
+  }
+
+  /** Takes a comma, if one is the next byte that is no space. What came before it is committed. */
+  takeComma(): boolean {
+    this.#committed = this.#at;
+    if (!this.skipSpace() || this.#bytes[this.#at] !== COMMA) return false;
+    this.#at++;
+    return true;
   }
 
   /** Whether this is the next byte that is no space. */
@@ -148,9 +158,11 @@ export class ByteCursor {
 
   /** Reads `[logprob, id]` or `[logprob, id, text]`; false where the bytes end before. The logprob may be null. */
   readEntry(options: { readonly float32: boolean }): boolean {
-    this.take("[", "an entry");
-    if (!this.skipSpace()) return false;
     const bytes = this.#bytes;
+    if (!this.skipSpace()) return false;
+    if (bytes[this.#at] !== OPEN) throw noJson("has something else in the place of an entry");
+    this.#at++;
+    if (!this.skipSpace()) return false;
     this.isNull = false;
     if (bytes[this.#at] === LETTER_N) {
       const isNull = this.takeNull();
@@ -165,13 +177,15 @@ export class ByteCursor {
       this.#at = this.#numbers.at;
     }
     if (!this.skipSpace()) return false;
-    this.take(",", "an id");
+    if (bytes[this.#at] !== COMMA) throw noJson("has something else in the place of an id");
+    this.#at++;
     if (!this.skipSpace() || !this.#readId() || !this.skipSpace()) return false;
     if (bytes[this.#at] === COMMA) {
       this.#at++;
       if (!this.skipSpace() || !this.#skipText() || !this.skipSpace()) return false;
     }
-    this.take("]", "the end of an entry");
+    if (bytes[this.#at] !== CLOSE) throw noJson("has something else in the place of an entry's end");
+    this.#at++;
     return true;
   }
 

@@ -7,12 +7,14 @@ const PLUS = 43;
 const DOT = 46;
 const SMALL_E = 101;
 const LARGE_E = 69;
-const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
+const POWERS = Float64Array.from({ length: 61 }, (_, exponent) => Number(`1e${exponent}`));
+/** Up to this power of ten a double is exact. */
+const EXACT_POWER = 22;
 /** Up to this many digits a decimal is a double without rounding. */
 const EXACT_DIGITS = 15;
-/** Up to this many digits the double below is off by a few units of its last place at most. */
-const MOST_DIGITS = 19;
-/** More than the error of such a double. */
+/** Digits are gathered by nines, as small integers. */
+const GROUP = 9;
+/** More than the error of a double made of two groups and one power of ten. */
 const DOUBT = 2 ** -48;
 
 /** What was wrong: nothing, the bytes end within the number, or they are no JSON number. */
@@ -39,29 +41,43 @@ export class NumberReader {
     const negative = bytes[at] === MINUS;
     if (negative) at++;
     const firstDigit = at;
-    let mantissa = 0;
-    let digits = 0;
+    let high = 0;
+    let low = 0;
+    let lowDigits = 0;
     let scale = 0;
     let byte = 0;
     for (; at < end; at++) {
       byte = bytes[at]!;
       if (byte < ZERO || byte > NINE) break;
-      mantissa = mantissa * 10 + (byte - ZERO);
-      if (mantissa !== 0) digits++;
+      high = (Math.imul(high, 10) + byte - ZERO) | 0;
     }
     if (at === end) return this.#end(at, "cut");
-    if (at === firstDigit || (at > firstDigit + 1 && bytes[firstDigit] === ZERO)) return this.#end(at, "bad");
+    let highDigits = at - firstDigit;
+    if (highDigits === 0 || (highDigits > 1 && bytes[firstDigit] === ZERO)) return this.#end(at, "bad");
+    let isLong = highDigits > GROUP;
     if (byte === DOT) {
       const firstDecimal = ++at;
-      for (; at < end; at++) {
+      if (high === 0) {
+        highDigits = 0;
+        while (bytes[at] === ZERO) at++;
+      }
+      for (; at < end && highDigits < GROUP; at++, highDigits++) {
         byte = bytes[at]!;
         if (byte < ZERO || byte > NINE) break;
-        mantissa = mantissa * 10 + (byte - ZERO);
-        if (mantissa !== 0) digits++;
+        high = (Math.imul(high, 10) + byte - ZERO) | 0;
+      }
+      if (highDigits >= GROUP) {
+        for (; at < end; at++, lowDigits++) {
+          byte = bytes[at]!;
+          if (byte < ZERO || byte > NINE) break;
+          low = (Math.imul(low, 10) + byte - ZERO) | 0;
+        }
+        isLong ||= lowDigits > GROUP;
       }
       if (at === end) return this.#end(at, "cut");
       scale = firstDecimal - at;
       if (scale === 0) return this.#end(at, "bad");
+      byte = bytes[at]!;
     }
     if (byte === SMALL_E || byte === LARGE_E) {
       at++;
@@ -78,17 +94,20 @@ export class NumberReader {
       if (at === firstOfExponent) return this.#end(at, "bad");
       scale += sign === MINUS ? -exponent : exponent;
     }
-    if (scale >= -22 && scale <= 22 && digits <= MOST_DIGITS) {
+    if (!isLong && scale >= -60 && scale <= 60) {
+      const mantissa = lowDigits === 0 ? high : high * POWERS[lowDigits]! + low;
       const size = scale < 0 ? mantissa / POWERS[-scale]! : mantissa * POWERS[scale]!;
-      // Mantissa and power are both exact, so one rounding makes the nearest double.
-      if (digits <= EXACT_DIGITS) {
+      // Where mantissa and power are both exact, one rounding makes the nearest double.
+      if (highDigits + lowDigits <= EXACT_DIGITS && scale >= -EXACT_POWER && scale <= EXACT_POWER) {
         this.#value[0] = negative ? -size : size;
         return this.#end(at, "whole");
       }
-      const nearest = Math.fround(size * (1 - DOUBT));
-      if (options.float32 && nearest === Math.fround(size * (1 + DOUBT))) {
-        this.#value[0] = negative ? -nearest : nearest;
-        return this.#end(at, "whole");
+      if (options.float32) {
+        const nearest = Math.fround(size * (1 - DOUBT));
+        if (nearest === Math.fround(size * (1 + DOUBT))) {
+          this.#value[0] = negative ? -nearest : nearest;
+          return this.#end(at, "whole");
+        }
       }
     }
     this.#value[0] = Number(String.fromCharCode(...bytes.subarray(start, at)));

@@ -30,6 +30,9 @@ const SMALL_FIELDS: ReadonlySet<string> = new Set([
 /** Engine and trainer may compute the two ways to a logprob in another order of sums. */
 const SAME_LOGPROB = 1e-2;
 
+const FLOAT32 = { float32: true };
+const FLOAT64 = { float32: false };
+
 type Table = "input_token_logprobs" | "input_top_logprobs" | "input_token_ids_logprobs";
 type Place = "start" | "reply_key" | "reply_next" | "meta_key" | "meta_next" | "skip" | "keep" | "end";
 /** Within a table: before it, before a row, within a row before an entry, after an entry, after a row. */
@@ -206,7 +209,7 @@ export class ScoreScanner {
         return true;
       }
       case "entry":
-        return table === "input_top_logprobs" ? this.#topEntry() : this.#tokenIdEntry();
+        return table === "input_top_logprobs" ? this.#topEntries() : this.#tokenIdEntry();
       case "after_entry":
         if (cursor.isNext(",")) {
           cursor.take(",", "an entry");
@@ -228,7 +231,7 @@ export class ScoreScanner {
   #tokenEntry(): boolean {
     const cursor = this.#cursor;
     const { prompt, response } = this.#expected;
-    if (!cursor.readEntry({ float32: false })) return false;
+    if (!cursor.readEntry(FLOAT64)) return false;
     const wanted = this.#row === 0 ? prompt[prompt.length - 1] : response[this.#row - 1];
     if (cursor.id !== wanted) {
       throw inconsistent(`Score ${this.#row} is of id ${cursor.id}, not of ${String(wanted)}`, this.#where());
@@ -243,33 +246,35 @@ export class ScoreScanner {
     return true;
   }
 
-  #topEntry(): boolean {
+  /** Entries of a top list, as many as are whole: this is where most of a reply's bytes are. */
+  #topEntries(): boolean {
     const cursor = this.#cursor;
-    if (!cursor.readEntry({ float32: true })) return false;
-    this.#assertLogprob();
     const { topK, vocabSize } = this.#expected;
-    const { id, logprob } = cursor;
-    if (this.#entry >= topK) throw inconsistent(`A top list has more than ${topK} entries`, this.#where());
-    if (id >= vocabSize) {
-      throw inconsistent(`Id ${id} is outside the vocabulary of ${vocabSize}`, this.#where());
-    }
-    if (logprob > this.#previous) throw inconsistent("A top list is not sorted", this.#where());
-    if (this.#seenInRow[id] === this.#row) throw inconsistent(`A top list has id ${id} twice`, this.#where());
-    this.#seenInRow[id] = this.#row;
-    this.#previous = logprob;
-    if (this.#isKept()) {
-      const at = this.#kept * topK + this.#entry;
-      this.#topkIndices[at] = id;
-      this.#topkLogprobs[at] = logprob;
-    }
-    this.#entry++;
-    this.#tablePlace = "after_entry";
+    const isKept = this.#isKept();
+    do {
+      if (!cursor.readEntry(FLOAT32)) return false;
+      this.#assertLogprob();
+      const { id, logprob } = cursor;
+      if (this.#entry >= topK) throw inconsistent(`A top list has more than ${topK} entries`, this.#where());
+      if (id >= vocabSize) throw inconsistent(`Id ${id} is outside the vocabulary of ${vocabSize}`, this.#where());
+      if (logprob > this.#previous) throw inconsistent("A top list is not sorted", this.#where());
+      if (this.#seenInRow[id] === this.#row) throw inconsistent(`A top list has id ${id} twice`, this.#where());
+      this.#seenInRow[id] = this.#row;
+      this.#previous = logprob;
+      if (isKept) {
+        const at = this.#kept * topK + this.#entry;
+        this.#topkIndices[at] = id;
+        this.#topkLogprobs[at] = logprob;
+      }
+      this.#entry++;
+      this.#tablePlace = "after_entry";
+    } while (cursor.takeComma());
     return true;
   }
 
   #tokenIdEntry(): boolean {
     const cursor = this.#cursor;
-    if (!cursor.readEntry({ float32: true })) return false;
+    if (!cursor.readEntry(FLOAT32)) return false;
     this.#assertLogprob();
     const { tokenIds } = this.#expected;
     const wanted = tokenIds[this.#entry];

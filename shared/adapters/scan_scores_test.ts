@@ -167,7 +167,7 @@ Deno.test("ScoreScanner says what is wrong, and where", () => {
     [reply({ top: top.replace("-3,2", "-3,1") }), /id 1 twice/, 1],
     [reply({ top: top.replace("-3,2", "-3,1000") }), /outside the vocabulary/, 1],
     [reply({ top: top.replace("-3,2", "null,2") }), /null/, 1],
-    [reply({ top: top.replace("-3,2", "-1e40,2") }), /-1e\+40/, 1],
+    [reply({ top: top.replace("-3,2", "-1e40,2") }), /Score 1 is -1e\+40|Score 1 is -Infinity/, 1],
     [reply({ top: top.replace("[null,", "[[],") }), /first position/, 0],
     [reply({ top: top.replace("[[-1,1,null],[-3,2,null]]", "null") }), /not a list/, 1],
     [reply({ top: top.replace("-1,1,null],[-3,2", "-1,2,null],[-3,1") }), /different things of id 1/, 1],
