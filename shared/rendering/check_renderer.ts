@@ -10,6 +10,7 @@ import type { Tokenizer } from "../ports/tokenizer.ts";
 import type { ConversationText } from "./conversation_text.ts";
 import type { IncrementRequest } from "./increment.ts";
 import { plain } from "./jinja/text.ts";
+import { tokenDifference } from "./token_difference.ts";
 
 export type RendererCheck = Renderer["checks"][number];
 
@@ -127,7 +128,10 @@ function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], 
     const whole = promptText(text, conversation([...before, ...appended], tools), true);
     const request = { appended, tools, settings: {}, calls: answer.toolCalls };
     const open = incrementText(text, request, null);
-    mustEndWith(whole, open);
+    mustEqual(tokenizer, open, {
+      wanted: whole.slice(Math.max(whole.length - open.length, 0)),
+      what: "The increment is not what the whole conversation ends in",
+    });
     const closer = text.closerOf(open);
     if (closer === null && renderer.closesTurns) {
       throw new VerbatimError(
@@ -148,29 +152,24 @@ function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], 
     // Where the next role's token closes a reply, the last one in the text is another's.
     const sampled = cut < 0 || !open.startsWith(shorter.slice(cut)) ? shorter : shorter.slice(0, cut);
     if (!whole.startsWith(sampled)) appendOnly = false;
-    else if (sampled + open !== whole) {
-      throw new VerbatimError(
-        "not_ready",
-        `The series ${quoted(sampled.slice(-200))} with ${quoted(open)} is not ${quoted(whole.slice(-400))}.`,
-      );
-    }
+    else mustEqual(tokenizer, sampled + open, { wanted: whole, what: "Series and increment are not the whole" });
   }
   return { template_is_append_only: appendOnly, closer: [...closers].join(" ") };
 }
 
 /** Ids of the parts must be those of the whole, or the model would see a seam that it never saw in training. */
 function mustJoin(tokenizer: Tokenizer, series: string, increment: string): void {
-  const whole = tokenizer.encode(series + increment);
   const parts = [...tokenizer.encode(series), ...tokenizer.encode(increment)];
-  let at = 0;
-  while (at < whole.length && whole[at] === parts[at]) at++;
-  if (at === whole.length && at === parts.length) return;
-  const around = (ids: ArrayLike<number>) =>
-    Array.from(ids).slice(Math.max(at - 1, 0), at + 3).map((id) => quoted(tokenizer.decode([id]))).join(" ");
-  throw new VerbatimError(
-    "not_ready",
-    `A series and its increment are other tokens than the whole: ${around(parts)} instead of ${around(whole)}.`,
-  );
+  const difference = tokenDifference(tokenizer, parts, tokenizer.encode(series + increment));
+  if (difference === null) return;
+  throw new VerbatimError("not_ready", `A series and its increment are other tokens than the whole: ${difference}.`);
+}
+
+/** Texts that should be equal, told by their first token that is not. */
+function mustEqual(tokenizer: Tokenizer, found: string, { wanted, what }: { wanted: string; what: string }): void {
+  if (found === wanted) return;
+  const difference = tokenDifference(tokenizer, tokenizer.encode(found), tokenizer.encode(wanted));
+  throw new VerbatimError("not_ready", `${what}: ${difference ?? `${quoted(found)} instead of ${quoted(wanted)}`}.`);
 }
 
 /** The reply, without its text where the template does not take text and reasoning beside calls. */
@@ -265,14 +264,6 @@ function user(content: string): Message {
 
 function conversation(messages: readonly Message[], tools: readonly ToolDefinition[] = []): Conversation {
   return { messages, tools, settings: {} };
-}
-
-function mustEndWith(whole: string, end: string): void {
-  if (whole.endsWith(end)) return;
-  throw new VerbatimError(
-    "not_ready",
-    `The increment ${quoted(end)} is not the end of ${quoted(whole.slice(-end.length))}.`,
-  );
 }
 
 function mustContain(text: string, message: Message): void {

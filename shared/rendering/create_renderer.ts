@@ -4,27 +4,20 @@
  */
 
 import { VerbatimError } from "../core/errors.ts";
-import type { Conversation, TemplateSettings } from "../core/message.ts";
-import type { CompletionParser } from "../ports/completion_parser.ts";
-import type { ParserRequest, Rendered, Renderer, RenderIncrement } from "../ports/renderer.ts";
-import type { EncodeOptions, Tokenizer } from "../ports/tokenizer.ts";
+import type { TemplateSettings } from "../core/message.ts";
+import type { Renderer } from "../ports/renderer.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
 import { compileChatTemplate } from "./chat_template.ts";
 import { checkRenderer, type RendererCheck } from "./check_renderer.ts";
-import { type ControlTokens, findControlTokens } from "./control_tokens.ts";
+import { findControlTokens } from "./control_tokens.ts";
 import { ConversationText } from "./conversation_text.ts";
 import { createCompletionParser } from "./create_completion_parser.ts";
 import { detectParsers } from "./detect_parsers.ts";
-import type { CallToName, Family } from "./families/family.ts";
+import type { Family } from "./families/family.ts";
 import { findFamily } from "./families/find_family.ts";
 import { Increment } from "./increment.ts";
-import { plain, spansOf, type Text, unsaidSpansOf } from "./jinja/text.ts";
+import { type CreateParser, ModelRenderer } from "./model_renderer.ts";
 import { PromptTemplate } from "./prompt_template.ts";
-import { opensReasoning } from "./reasoning_markers.ts";
-
-/** Makes the parser of one completion. */
-export type CreateParser = (
-  options: ParserRequest & { readonly toolCallParser: string | null; readonly reasoningParser: string | null },
-) => CompletionParser;
 
 export interface RendererOptions {
   readonly tokenizer: Tokenizer;
@@ -47,8 +40,33 @@ export interface RendererOptions {
   readonly now?: () => number;
 }
 
+/** What was found of a model, and its renderer if every check passed. */
+export interface ExaminedModel {
+  readonly family: string;
+  readonly toolCallParser: string | null;
+  readonly reasoningParser: string | null;
+  readonly checks: readonly RendererCheck[];
+  /** Null where a check failed. */
+  readonly renderer: Renderer | null;
+  /** What to do about a template that fails, where something can be done. */
+  readonly hint: string | null;
+}
+
 /** Makes a renderer. One that fails its checks is refused: `not_ready`, with the reasons. */
 export function createRenderer(options: RendererOptions): Renderer {
+  const { renderer, family, checks, hint } = examineModel(options);
+  if (renderer !== null) return renderer;
+  const failed = checks.filter((check) => !check.passed);
+  const reasons = failed.map((check) => `${check.name}: ${check.reason ?? ""}`).join("\n");
+  throw new VerbatimError(
+    "not_ready",
+    `The chat template of family ${family} fails its checks:\n${reasons}${hint === null ? "" : `\n${hint}`}`,
+    { details: { failed: failed.map((check) => check.name) } },
+  );
+}
+
+/** Finds a model's parts and tries its template out. What keeps a template from being tried at all is `not_ready`. */
+export function examineModel(options: RendererOptions): ExaminedModel {
   const { tokenizer } = options;
   const source = options.chatTemplate ?? tokenizer.chatTemplate;
   if (source === null) {
@@ -85,17 +103,9 @@ export function createRenderer(options: RendererOptions): Renderer {
     callsInParallel: family.callsInParallel,
     callId,
   });
-  const failed = checks.filter((check) => !check.passed);
-  if (failed.length > 0) {
-    const reasons = failed.map((check) => `${check.name}: ${check.reason ?? ""}`).join("\n");
-    const hint = family.templateHint === undefined ? "" : `\n${family.templateHint}`;
-    throw new VerbatimError(
-      "not_ready",
-      `The chat template of family ${family.name} fails its checks:\n${reasons}${hint}`,
-      { details: { failed: failed.map((check) => check.name) } },
-    );
-  }
-  return new ModelRenderer({
+  const found = { family: family.name, toolCallParser, reasoningParser, checks, hint: family.templateHint ?? null };
+  if (checks.some((check) => !check.passed)) return { ...found, renderer: null };
+  const renderer = new ModelRenderer({
     family,
     toolCallParser,
     reasoningParser,
@@ -108,99 +118,7 @@ export function createRenderer(options: RendererOptions): Renderer {
       ? null
       : findControlTokens({ source, tokenizer, text, callId: callId(0) }),
   });
-}
-
-interface ModelRendererParts {
-  readonly family: Family;
-  readonly toolCallParser: string | null;
-  readonly reasoningParser: string | null;
-  readonly tokenizer: Tokenizer;
-  readonly stopTokenIds: readonly number[];
-  readonly checks: readonly RendererCheck[];
-  readonly text: ConversationText;
-  readonly createParser: CreateParser;
-  /** Null: what messages write counts as the tokens it looks like. */
-  readonly controlTokens: ControlTokens | null;
-}
-
-class ModelRenderer implements Renderer {
-  readonly #family: Family;
-  readonly #text: ConversationText;
-  readonly #createParser: CreateParser;
-  readonly #controlTokens: ControlTokens | null;
-  readonly toolCallParser: string | null;
-  readonly reasoningParser: string | null;
-  readonly tokenizer: Tokenizer;
-  readonly stopTokenIds: readonly number[];
-  readonly checks: readonly RendererCheck[];
-
-  constructor(parts: ModelRendererParts) {
-    this.#family = parts.family;
-    this.#text = parts.text;
-    this.#createParser = parts.createParser;
-    this.#controlTokens = parts.controlTokens;
-    this.toolCallParser = parts.toolCallParser;
-    this.reasoningParser = parts.reasoningParser;
-    this.tokenizer = parts.tokenizer;
-    this.stopTokenIds = parts.stopTokenIds;
-    this.checks = parts.checks;
-  }
-
-  get family(): string {
-    return this.#family.name;
-  }
-
-  renderPrompt(
-    conversation: Conversation,
-    options: { addGenerationPrompt?: boolean; signal?: AbortSignal } = {},
-  ): Promise<Rendered> {
-    const addGenerationPrompt = options.addGenerationPrompt ?? true;
-    return this.#rendered(() => this.#text.promptText(conversation, addGenerationPrompt), options.signal, {
-      endsInGenerationPrompt: addGenerationPrompt,
-    });
-  }
-
-  renderIncrement(increment: RenderIncrement, options: { signal?: AbortSignal } = {}): Promise<Rendered> {
-    const { appended, tools, settings, lastToken } = increment;
-    const ended = lastToken !== null && this.stopTokenIds.includes(lastToken);
-    const lastText = ended ? this.tokenizer.decode([lastToken]) : null;
-    const request = { appended, tools, settings, calls: increment.calls ?? [] };
-    return this.#rendered(() => this.#text.incrementText(request, lastText), options.signal, {
-      endsInGenerationPrompt: true,
-    });
-  }
-
-  parser(request: ParserRequest): CompletionParser {
-    const { toolCallParser, reasoningParser } = this;
-    return this.#createParser({ ...request, toolCallParser, reasoningParser });
-  }
-
-  callId(call: CallToName): string {
-    return this.#family.callId(call);
-  }
-
-  async #rendered(
-    render: () => Text,
-    signal: AbortSignal | undefined,
-    { endsInGenerationPrompt }: { endsInGenerationPrompt: boolean },
-  ): Promise<Rendered> {
-    signal?.throwIfAborted();
-    const text = render();
-    const ids = await this.tokenizer.encodeAsync(plain(text), {
-      addSpecialTokens: false,
-      ...this.#plainText(text),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    return { ids, opensReasoning: endsInGenerationPrompt && opensReasoning(plain(text), this.reasoningParser) };
-  }
-
-  /** Which stretches hold no control tokens, whatever they say. */
-  #plainText(text: Text): Pick<EncodeOptions, "plainSpans" | "guards"> {
-    if (this.#controlTokens === null) return {};
-    const { framing, written } = this.#controlTokens;
-    const plainSpans = spansOf(text);
-    return { plainSpans, guards: [{ ids: framing, spans: plainSpans }, { ids: written, spans: unsaidSpansOf(text) }] };
-  }
+  return { ...found, renderer };
 }
 
 function chosen(asked: string | null | undefined, detected: string | null): string | null {
