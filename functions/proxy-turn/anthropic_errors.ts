@@ -11,9 +11,10 @@ export const anthropicErrors: DialectErrors = {
   }),
 };
 
-/** An error's body, as it also comes in a stream. `code` is Verbatim's own. */
+/** An error's body, as it also comes in a stream. `code` is Verbatim's own; details come where the API has a code for them. */
 export function anthropicErrorBody(error: VerbatimError): Record<string, unknown> {
-  return { type: "error", error: { type: typeOf(error), message: messageOf(error), code: error.code } };
+  const known = error.details?.error_code === undefined ? {} : { details: error.details };
+  return { type: "error", error: { type: typeOf(error), message: messageOf(error), code: error.code, ...known } };
 }
 
 function typeOf(error: VerbatimError): string {

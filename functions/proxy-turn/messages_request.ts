@@ -1,5 +1,6 @@
 /** Anthropic messages: reads requests. It only translates; answers are written beside it. */
 
+import { VerbatimError } from "../../shared/core/errors.ts";
 import { parseWith } from "../../shared/http/parse_with.ts";
 import type { ParserRequest } from "../../shared/ports/renderer.ts";
 import { ANTHROPIC_FIELDS, AnthropicRequest } from "../../shared/schemas/anthropic_messages.ts";
@@ -16,6 +17,7 @@ import { readWishes } from "./read_wishes.ts";
 /** Reads a request. */
 export async function readMessagesRequest(json: unknown, context: ReadContext): Promise<Dialect> {
   const body = parseWith(AnthropicRequest, json, "body");
+  refuseThread(body);
   const model = body.model ?? null;
   const { conversation, ignoredFields } = readAnthropicConversation({
     messages: body.messages,
@@ -42,6 +44,15 @@ export async function readMessagesRequest(json: unknown, context: ReadContext): 
     frames: messagesFrames,
     failure: (error) => namedFrame({ type: "error", ...anthropicErrorBody(error) }),
   };
+}
+
+/** Conversations are kept by the client here. Told in these words, clients send them whole. */
+function refuseThread(body: AnthropicRequest): void {
+  if ((body.thread ?? null) === null) return;
+  const reason = "no conversations are kept by this endpoint: send all messages";
+  throw new VerbatimError("unsupported", `Field "thread": ${reason}`, {
+    details: { field: "thread", reason, error_code: "thread_unsupported_request", unsupported: ["thread"] },
+  });
 }
 
 function ignoredOf(body: AnthropicRequest): string[] {

@@ -59,6 +59,14 @@ Deno.test("refusals name what is wrong in Anthropic's words", async () => {
   });
 });
 
+Deno.test("a conversation that the server should keep is refused so that clients send it whole", async () => {
+  const { key } = await harness().createTask();
+  const { status, body } = await post(harness(), key, { ...request("Count"), thread: { type: "create" } }, MESSAGES);
+  assert.deepEqual([status, body.error.type], [400, "invalid_request_error"]);
+  assert.equal(body.error.details.error_code, "thread_unsupported_request");
+  assert.deepEqual(body.error.details.unsupported, ["thread"]);
+});
+
 Deno.test("a prompt that is too long is refused in the words that scaffolds look for", async () => {
   const { key, id } = await harness().createTask();
   const long = request("word ".repeat(5000));
