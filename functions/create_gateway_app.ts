@@ -10,17 +10,18 @@ import type { HandlerServices } from "./handler_services.ts";
 import { createOperationsApp } from "./operations/handler.ts";
 import { createProxyTurnApp } from "./proxy-turn/handler.ts";
 import { createTasksApp } from "./tasks/handler.ts";
+import { createTeacherScoreApp } from "./teacher-score/handler.ts";
 import { createTokenizeApp, createTokenizeRootApp } from "./tokenize/handler.ts";
 
 /** A function's slug. */
-export type Slug = "generate" | "tokenize" | "proxy-turn" | "tasks";
+export type Slug = "generate" | "tokenize" | "teacher-score" | "proxy-turn" | "tasks";
 
 /** All functions, for one process. */
 export function createGatewayApp(services: HandlerServices): Hono {
   const app = createBase(services);
   const admin = adminOnly(services);
   for (const path of ["/detokenize", "/parse_function_call", "/separate_reasoning"]) app.use(path, admin);
-  for (const slug of ["generate", "tokenize", "proxy-turn", "tasks"] as const) mount(app, slug, services);
+  for (const slug of ["generate", "tokenize", "teacher-score", "proxy-turn", "tasks"] as const) mount(app, slug, services);
   app.route("/", createOperationsApp(services));
   app.route("/", createTokenizeRootApp(services));
   app.route("/", createProxyTurnApp(services));
@@ -47,6 +48,9 @@ function mount(app: Hono, slug: Slug, services: HandlerServices): void {
       break;
     case "tokenize":
       app.route(path, createTokenizeApp(services));
+      break;
+    case "teacher-score":
+      app.route(path, createTeacherScoreApp(services));
       break;
     case "tasks":
       app.route(path, createTasksApp(services));

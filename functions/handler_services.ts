@@ -9,12 +9,15 @@ import type { CallsInFlight } from "../shared/services/calls_in_flight.ts";
 import type { TaskCloser } from "../shared/services/close_task.ts";
 import type { TaskExporter } from "../shared/services/export_task.ts";
 import type { ModelCatalog } from "../shared/services/model_catalog.ts";
+import type { TeacherScorer } from "../shared/services/score_with_teacher.ts";
 import type { TaskService } from "../shared/services/task_service.ts";
 import type { TurnRecorder } from "../shared/services/record_turn.ts";
 
 /** Services and limits shared by every handler. */
 export interface HandlerServices {
   readonly models: ModelCatalog;
+  /** Null where none is configured. */
+  readonly teacher: TeacherScorer | null;
   readonly tasks: TaskService;
   readonly recorder: TurnRecorder;
   readonly closer: TaskCloser;

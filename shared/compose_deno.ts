@@ -12,6 +12,7 @@ import { openPostgresStore } from "./adapters/postgres_store.ts";
 import { openDenoKvStore } from "./adapters/deno_kv_store.ts";
 import { systemClock } from "./adapters/system_clock.ts";
 import { composeModel, tokenizerLocation } from "./compose_model.ts";
+import { composeTeacher } from "./compose_teacher.ts";
 import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -51,10 +52,12 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
   const tokenizer = parts.tokenizer ?? createHfTokenizer(files!);
   const readTextFile = (path: string) => Deno.readTextFile(path);
   const model = await composeModel(environment, { tokenizer, files, readTextFile, clock, logger, background });
+  const teacher = await composeTeacher(environment, { tokenizer, clock, ids, logger, background });
   const store = await openStore(environment, clock, logger);
   const services = composeServices({
     store,
     models: [model],
+    teacher,
     clock,
     ids,
     logger,

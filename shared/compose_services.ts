@@ -14,6 +14,7 @@ import { TaskCloser } from "./services/close_task.ts";
 import { TaskExporter } from "./services/export_task.ts";
 import { type Model, ModelCatalog } from "./services/model_catalog.ts";
 import { TurnRecorder } from "./services/record_turn.ts";
+import type { TeacherScorer } from "./services/score_with_teacher.ts";
 import { TaskService } from "./services/task_service.ts";
 import { TaskViews } from "./services/task_views.ts";
 
@@ -21,6 +22,8 @@ import { TaskViews } from "./services/task_views.ts";
 export interface Adapters {
   readonly store: TaskStore;
   readonly models: readonly Model[];
+  /** Null where none is configured. */
+  readonly teacher: TeacherScorer | null;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;

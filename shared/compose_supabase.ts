@@ -13,6 +13,7 @@ import { readEnvironment } from "./adapters/read_environment.ts";
 import { systemClock } from "./adapters/system_clock.ts";
 import { createTrackedBackground } from "./adapters/tracked_background.ts";
 import { composeModel } from "./compose_model.ts";
+import { composeTeacher } from "./compose_teacher.ts";
 import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
 import { VerbatimError } from "./core/errors.ts";
 
@@ -49,11 +50,13 @@ export async function composeSupabase(): Promise<ComposedServices> {
   const store = openPostgresStore({ url: databaseUrl(environment), clock, logger });
   // Isolates come and go: each looks for expired tasks once.
   background.run("sweep expired tasks", store.sweep(clock.now()));
+  const ids = createRandomIds(clock);
   return composeServices({
     store,
     models: [await composeModel(environment, { tokenizer, files, clock, logger, background })],
+    teacher: await composeTeacher(environment, { tokenizer, clock, ids, logger, background }),
     clock,
-    ids: createRandomIds(clock),
+    ids,
     logger,
     background,
     createMetrics: createPrometheusMetrics,

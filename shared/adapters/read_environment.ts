@@ -7,6 +7,10 @@ import { Environment } from "../schemas/environment.ts";
 /** Other names under which a variable is looked for, where its own is not set. */
 const ALIASES: Partial<Record<keyof Environment, string>> = {
   DATABASE_URL: "SUPABASE_DB_URL",
+  DISTILL_TOPK: "STACX_DISTILL_TOPK",
+  DISTILL_TEACHER_CONCURRENCY: "STACX_DISTILL_TEACHER_CONCURRENCY",
+  DISTILL_TEACHER_RETRIES: "STACX_DISTILL_TEACHER_RETRIES",
+  DISTILL_TEACHER_BASE_DELAY: "STACX_DISTILL_TEACHER_BASE_DELAY",
 };
 
 /** Variables of {@linkcode Environment} that are set. An empty variable counts as unset. */

@@ -1,0 +1,62 @@
+/** Requests of the teacher endpoints. */
+
+import { z } from "zod";
+
+const ids = z.array(z.int());
+const bit = z.union([z.literal(0), z.literal(1)], { error: "must be 0 or 1" });
+
+/** What sampled logprobs are logprobs of; what is not given has SGLang's default. */
+export const StudentBasis = z.strictObject({
+  temperature: z.number().min(0).default(1),
+  top_p: z.number().gt(0).max(1).default(1),
+  top_k: z.int().min(-1).default(-1),
+  min_p: z.number().min(0).max(1).default(0),
+  penalties: z.boolean().default(false),
+  constrained: z.boolean().default(false),
+});
+
+/** K of the most likely tokens. */
+export const TopK = z.int().min(0).max(1024);
+
+/** `POST /teacher-score`. */
+export const TeacherScoreBody = z.strictObject({
+  prompt_ids: ids.min(1),
+  response_ids: ids.min(1),
+  top_k: TopK.optional(),
+  token_ids: ids.max(4096).default([]),
+  mask: z.array(bit).optional(),
+  student_log_probs: z.array(z.number().nullable()).optional(),
+  student_basis: StudentBasis.optional(),
+  allow_mixed_basis: z.boolean().default(false),
+  k3: z.strictObject({
+    clip: z.number().positive().optional(),
+    reduction: z.enum(["mean", "sum", "none"]).default("mean"),
+  }).optional(),
+}).superRefine((body, context) => {
+  const length = body.response_ids.length;
+  for (const field of ["mask", "student_log_probs"] as const) {
+    const given = body[field];
+    if (given !== undefined && given.length !== length) {
+      context.addIssue({ code: "custom", path: [field], message: `must have ${length} entries, not ${given.length}` });
+    }
+  }
+  const student = body.student_log_probs;
+  if (student === undefined) {
+    for (const field of ["k3", "student_basis"] as const) {
+      if (body[field] !== undefined) {
+        context.addIssue({ code: "custom", path: [field], message: "needs student_log_probs" });
+      }
+    }
+    return;
+  }
+  const at = student.findIndex((value, k) => value === null && body.mask?.[k] !== 0);
+  if (at >= 0) {
+    context.addIssue({
+      code: "custom",
+      path: ["student_log_probs", at],
+      message: "must be a number where mask is not 0",
+    });
+  }
+});
+/** A checked request. */
+export type TeacherScoreBody = z.output<typeof TeacherScoreBody>;
