@@ -29,15 +29,37 @@ export interface PackedPath {
   readonly weightVersions: readonly VersionSegment[];
 }
 
+/** Turns that don't fit together: no sample is better than a wrong one. */
+export class InconsistentSeries extends VerbatimError {
+  /** Why there is no sample, as exports say it. */
+  readonly reason: string;
+
+  /** `turn` is the first that does not fit, and `why` in what. */
+  constructor(turn: number | null, why: string) {
+    super("internal", "The stored series is inconsistent; nothing is exported", { cause: new Error(why) });
+    this.reason = turn === null ? "inconsistent series" : `inconsistent series at turn ${turn}`;
+  }
+}
+
+/** {@linkcode packPath}, with what does not fit together as a value. */
+export function tryPackPath(turns: readonly Turn[]): PackedPath | InconsistentSeries {
+  try {
+    return packPath(turns);
+  } catch (error) {
+    if (error instanceof InconsistentSeries) return error;
+    throw error;
+  }
+}
+
 /**
  * Packs the turns of a path, each the parent of the next, the first with its whole prompt. Anything that does not fit
- * together (a parent, a length, the prompt count a turn was sampled with) is `internal`: no sample is better than a wrong one.
+ * together (a parent, a length, the prompt count a turn was sampled with) is {@linkcode InconsistentSeries}.
  */
 export function packPath(turns: readonly Turn[]): PackedPath {
   const [first] = turns;
-  if (first === undefined) throw broken("A path has no turns", {});
+  if (first === undefined) throw new InconsistentSeries(null, "A path has no turns");
   if (first.record.parent !== null) {
-    throw broken("A path does not begin with a whole prompt", { turn: first.record.turn });
+    throw new InconsistentSeries(first.record.turn, "A path does not begin with a whole prompt");
   }
   const length = turns.reduce((sum, turn) => sum + turn.observation.length + turn.completion.length, 0) -
     first.observation.length;
@@ -70,19 +92,19 @@ export function packPath(turns: readonly Turn[]): PackedPath {
 
 function assertWhole(turn: Turn, previous: Turn | null, tokensBefore: number): void {
   const { record } = turn;
-  const facts = { turn: record.turn };
+  const broken = (why: string) => new InconsistentSeries(record.turn, why);
   if (previous !== null && record.parent !== previous.record.turn) {
-    throw broken("A path's turns do not follow each other", facts);
+    throw broken("A path's turns do not follow each other");
   }
-  if (turn.completion.length !== turn.logprobs.length) throw broken("A turn has not one logprob a token", facts);
+  if (turn.completion.length !== turn.logprobs.length) throw broken("A turn has not one logprob a token");
   if (turn.completion.length !== record.completionTokens || turn.observation.length !== record.observationTokens) {
-    throw broken("A turn's arrays do not have the lengths of its record", facts);
+    throw broken("A turn's arrays do not have the lengths of its record");
   }
   const covered = record.weightVersions.reduce((end, segment) => segment.start === end ? segment.end : NaN, 0);
-  if (covered !== record.completionTokens) throw broken("A turn's weight versions do not cover its tokens", facts);
+  if (covered !== record.completionTokens) throw broken("A turn's weight versions do not cover its tokens");
   const prompt = tokensBefore + (previous === null ? 0 : turn.observation.length);
   if (record.promptTokens !== prompt) {
-    throw broken(`A turn was sampled after ${record.promptTokens} tokens, its path has ${prompt}`, facts);
+    throw broken(`A turn was sampled after ${record.promptTokens} tokens, its path has ${prompt}`);
   }
 }
 
@@ -94,10 +116,4 @@ function addSegment(segments: VersionSegment[], segment: VersionSegment): void {
   } else if (segment.end > segment.start) {
     segments.push(segment);
   }
-}
-
-function broken(message: string, facts: Record<string, unknown>): VerbatimError {
-  return new VerbatimError("internal", "The stored series is inconsistent; nothing is exported", {
-    cause: new Error(`${message}: ${JSON.stringify(facts)}`),
-  });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { makeTurn } from "../../tests/contracts/store_fixtures.ts";
 import { VerbatimError } from "./errors.ts";
-import { packPath } from "./packed_path.ts";
+import { InconsistentSeries, packPath, tryPackPath } from "./packed_path.ts";
 import type { Turn, TurnRecord } from "./turn.ts";
 
 interface Shape {
@@ -120,6 +120,9 @@ Deno.test("packPath refuses every path that does not fit together, and says noth
       assert.equal(thrown.code, "internal");
       assert.equal(thrown.details, undefined);
       assert.ok(thrown.cause instanceof Error);
+      assert.ok(thrown instanceof InconsistentSeries, name);
+      assert.match(thrown.reason, /^inconsistent series( at turn \d)?$/);
+      assert.deepEqual(tryPackPath(damage(pathOf(three))), thrown, name);
       return true;
     }, name);
   }

@@ -1,7 +1,7 @@
 /** The main line as one prompt plus one completion region: the seed system's sample. */
 
 import { leaves } from "../core/leaves.ts";
-import { packPath } from "../core/packed_path.ts";
+import { InconsistentSeries, tryPackPath } from "../core/packed_path.ts";
 import { exportHead, pathNotes, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
 
@@ -15,12 +15,16 @@ export function exportRegion(judged: JudgedTask): RegionExport {
   const { judgement, forest } = judged;
   const rows = leaves(forest, judgement);
   const last = judgement.mainLine.at(-1);
+  const without = (reason: string | null) => ({
+    ...exportHead(judged, reason, judgement.notes),
+    reason,
+    result: null,
+    other_rows: rows.length,
+  });
   const reason = reasonAgainst(judged);
-  const otherRows = Math.max(0, rows.length - 1);
-  if (reason !== null || last === undefined) {
-    return { ...exportHead(judged, reason, judgement.notes), reason, result: null, other_rows: rows.length };
-  }
-  const path = packPath(forest.path(last).map((turn) => judged.turns[turn]!));
+  if (reason !== null || last === undefined) return without(reason);
+  const path = tryPackPath(forest.path(last).map((turn) => judged.turns[turn]!));
+  if (path instanceof InconsistentSeries) return without(path.reason);
   return {
     ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path])]),
     reason: null,
@@ -33,7 +37,7 @@ export function exportRegion(judged: JudgedTask): RegionExport {
       finish_reason: path.spans.at(-1)?.turn.record.finishReason,
       turns: path.spans.map((span) => spanShape(span, judged)),
     },
-    other_rows: otherRows,
+    other_rows: Math.max(0, rows.length - 1),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { type Leaf, leaves } from "../core/leaves.ts";
 import type { TurnRole } from "../core/judgement.ts";
-import { type PackedPath, packPath } from "../core/packed_path.ts";
+import { InconsistentSeries, type PackedPath, tryPackPath } from "../core/packed_path.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import { exportHead, pathNotes, rolloutId, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
@@ -15,14 +15,20 @@ export interface RowFilter {
   readonly maxVersionSpan?: number | undefined;
 }
 
-/** Rows, the main line first. An invalid capture has none. */
+/** Rows, the main line first. An invalid capture has none, nor has a task of which any wanted row is inconsistent. */
 export function exportRows(judged: JudgedTask, tokenizer: Tokenizer, filter: RowFilter): Record<string, unknown> {
   const { task, judgement, forest } = judged;
+  const without = (reason: string | null) => ({ ...exportHead(judged, reason, judgement.notes), rows: [] });
   const reason = !task.settings.capture ? "not captured" : judgement.capture.valid ? null : judgement.capture.reason;
-  if (reason !== null) return { ...exportHead(judged, reason, judgement.notes), rows: [] };
+  if (reason !== null) return without(reason);
   const span = filter.maxVersionSpan ?? task.settings.maxVersionSpan;
   const wanted = leaves(forest, judgement).filter((leaf) => filter.roles?.includes(leaf.role) ?? true);
-  const packed = wanted.map((leaf) => ({ leaf, path: packPath(leaf.path.map((turn) => judged.turns[turn]!)) }));
+  const packed: { readonly leaf: Leaf; readonly path: PackedPath }[] = [];
+  for (const leaf of wanted) {
+    const path = tryPackPath(leaf.path.map((turn) => judged.turns[turn]!));
+    if (path instanceof InconsistentSeries) return without(path.reason);
+    packed.push({ leaf, path });
+  }
   const within = packed.filter(({ path }) => span === null || versionsOf(path) <= span);
   const owned = new Set<number>();
   const rows = within.map(({ leaf, path }) => {
