@@ -22,8 +22,8 @@ import { TaskViews } from "./services/task_views.ts";
 export interface Adapters {
   readonly store: TaskStore;
   readonly models: readonly Model[];
-  /** Null where none is configured. */
-  readonly teacher: TeacherScorer | null;
+  /** Absent or null where none is configured. */
+  readonly teacher?: TeacherScorer | null;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
@@ -33,8 +33,9 @@ export interface Adapters {
 }
 
 /** Services over adapters, with the limits of the environment. */
-export interface ComposedServices extends Omit<Adapters, "models" | "createMetrics"> {
+export interface ComposedServices extends Omit<Adapters, "models" | "teacher" | "createMetrics"> {
   readonly models: ModelCatalog;
+  readonly teacher: TeacherScorer | null;
   readonly tasks: TaskService;
   readonly inFlight: CallsInFlight;
   readonly metrics: Metrics;
@@ -67,6 +68,7 @@ export function composeServices(adapters: Adapters, environment: Environment): C
   return {
     ...adapters,
     models,
+    teacher: adapters.teacher ?? null,
     tasks,
     inFlight,
     metrics,
