@@ -1,6 +1,7 @@
 /** Reading parsed JSON of unknown shape, for the dialect readers: every refusal names the field and the reason. */
 
 import { createHash } from "node:crypto";
+import { digest } from "../../shared/core/digest.ts";
 import { VerbatimError } from "../../shared/core/errors.ts";
 import type { ContentPart, Json } from "../../shared/core/message.ts";
 
@@ -90,7 +91,7 @@ export function imagePart(url: string): ContentPart {
 
 /** One line that two messages share if and only if they are written alike. */
 export function formLine(...written: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(written)).digest("hex").slice(0, 32);
+  return digest(JSON.stringify(written));
 }
 
 function kindOf(value: unknown): string {

@@ -10,7 +10,7 @@ import { AddedTokenSplitter } from "./hf_added_token_splitter.ts";
 import { type BpeData, hashBytes } from "./hf_bpe_data.ts";
 import { BpeMerger } from "./hf_bpe_merge.ts";
 import { type HfAddedToken, isObject, type JsonObject } from "./hf_files.ts";
-import { RecentMap } from "./hf_recent_map.ts";
+import { RecentMap } from "../core/recent_map.ts";
 
 /** Shorter pre-tokens are remembered, as in Hugging Face's own encoder. */
 const CACHED_LENGTH = 256;

@@ -48,6 +48,8 @@ export interface Located {
   readonly sharedUnits: number;
   /** Prefixes and replies that were looked at. */
   readonly comparisons: number;
+  /** Entries of the forest when it was looked up. */
+  readonly entries: number;
 }
 
 /** Finds the place of a request. Under `strict` only an echo that says the same is taken for one. */
@@ -72,6 +74,7 @@ export function locate(forest: Forest, request: RequestUnits, options: { echo: "
     extend: extend === null ? null : { turn: extend.sample.turn, append: request.messages.slice(extend.end) },
     sharedUnits: walk.shared,
     comparisons: walk.comparisons,
+    entries: forest.entries.length,
   };
   if (repeated !== null) {
     const sample = repeated.kind === "replay" ? repeated.answers : repeated;
@@ -217,7 +220,7 @@ function linkOf(candidate: Candidate): Link {
   };
 }
 
-type Place = Omit<Located, "related" | "follows" | "extend" | "sharedUnits" | "comparisons">;
+type Place = Omit<Located, "related" | "follows" | "extend" | "sharedUnits" | "comparisons" | "entries">;
 
 function none(): Pick<Place, "echo" | "also" | "reasoning" | "at"> {
   return { echo: null, also: [], reasoning: null, at: null };

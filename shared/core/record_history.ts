@@ -3,21 +3,34 @@
 import { digest } from "./digest.ts";
 import { showCalls, storedUnit } from "./difference.ts";
 import type { Forest } from "./forest.ts";
-import { locate } from "./locate.ts";
+import { locate, type Located } from "./locate.ts";
 import type { AssistantMessage } from "./message.ts";
 import { type AssistantUnit, assistantUnit, messageChain, signCall } from "./message_signature.ts";
 import type { RequestUnits } from "./request_units.ts";
 import { shorten } from "./shorten.ts";
 import type { OpenTurn, RequestHistory, StoredReply, TurnHistory } from "./turn_history.ts";
 
+/** A place that was looked up already. It is looked up again where the forest has grown since. */
+export interface KnownPlace {
+  /** The place, in the same forest, under any rule for echoes: what is kept of it is the same. */
+  readonly located?: Located | null;
+}
+
 /** The place of a turn: the request's, and its reply. To be made again where the commit lost a race against another turn. */
-export function turnHistory(forest: Forest, request: RequestUnits, reply: AssistantMessage): TurnHistory {
-  return { ...requestHistory(forest, request), reply: storedReply(request, reply) };
+export function turnHistory(
+  forest: Forest,
+  request: RequestUnits,
+  reply: AssistantMessage,
+  known: KnownPlace = {},
+): TurnHistory {
+  return { ...requestHistory(forest, request, known), reply: storedReply(request, reply) };
 }
 
 /** The place of a request that failed, if it is to be remembered. */
-export function requestHistory(forest: Forest, request: RequestUnits): RequestHistory {
-  const located = locate(forest, request, { echo: "lenient" });
+export function requestHistory(forest: Forest, request: RequestUnits, known: KnownPlace = {}): RequestHistory {
+  const located = known.located?.entries === forest.entries.length
+    ? known.located
+    : locate(forest, request, { echo: "lenient" });
   const { related, follows, sharedUnits } = located;
   const last = request.units.at(-1);
   return {

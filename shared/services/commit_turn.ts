@@ -1,6 +1,7 @@
 /** The commit of a turn: one atomic write against the task record, tried again while others commit. */
 
 import { VerbatimError } from "../core/errors.ts";
+import type { Located } from "../core/locate.ts";
 import { turnHistory } from "../core/record_history.ts";
 import type { RequestUnits } from "../core/request_units.ts";
 import type { TaskRecord } from "../core/task.ts";
@@ -15,6 +16,8 @@ import type { TaskView } from "./task_views.ts";
 export interface Uncommitted {
   readonly turn: Omit<Turn, "detail"> & { readonly detail: Omit<TurnDetail, "history"> };
   readonly units: RequestUnits;
+  /** Where it belonged when it was rendered. */
+  readonly located: Located | null;
   /** What it was sampled from. */
   readonly prompt: TokenSeries;
   /** As in the store port: the turn the repeat key must name, null for none, undefined for any. */
@@ -42,7 +45,7 @@ export async function commitTurn(
   uncommitted: Uncommitted,
 ): Promise<CommitOutcome> {
   const { store, clock, view } = context;
-  const { record, detail } = uncommitted.turn;
+  const { units, turn: { record, detail } } = uncommitted;
   const { task } = known;
   for (let tries = 0; tries < COMMIT_TRIES; tries++) {
     // What is known already need not be read: if it holds no more, the commit is refused and tells so.
@@ -56,7 +59,7 @@ export async function commitTurn(
     const turn: Turn = {
       ...uncommitted.turn,
       record: { ...record, turn: read.task.turns },
-      detail: { ...detail, history: turnHistory(view.forest, uncommitted.units, detail.reply) },
+      detail: { ...detail, history: turnHistory(view.forest, units, detail.reply, uncommitted) },
     };
     const next: TaskRecord = {
       ...read.task,
@@ -75,7 +78,7 @@ export async function commitTurn(
     switch (outcome.kind) {
       case "committed":
         view.add(turn, uncommitted.prompt);
-        view.keepRequest(uncommitted.units);
+        view.keepRequest(units);
         view.head = { task: next, version: outcome.version };
         return { kind: "committed", turn };
       case "repeat_changed":

@@ -182,6 +182,7 @@ export class TurnRecorder {
           commitTurn({ store, clock, view }, read, {
             turn: generated.turn,
             units: running.units,
+            located: prepared.place,
             prompt: prepared.prompt,
             expectRepeat,
             callId: running.callId,

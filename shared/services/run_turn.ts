@@ -25,7 +25,7 @@ export interface PreparedTurn {
   /** The turn whose series is extended, or null. */
   readonly parent: number | null;
   /** How the request relates to earlier turns; null where nothing is recorded. */
-  readonly place: Pick<Located, "relation" | "echo"> | null;
+  readonly place: Located | null;
   /** Tokens that the parent's series does not hold. */
   readonly observation: Uint32Array;
   /** Everything the engine is given. */

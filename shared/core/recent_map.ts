@@ -1,5 +1,6 @@
 /** A bounded map from text that forgets what has not been used for long, in two generations. It does not know what it holds. */
 
+/** Keeps values by text. */
 export class RecentMap<Value> {
   readonly #limit: number;
   #recent = new Map<string, Value>();
@@ -11,7 +12,7 @@ export class RecentMap<Value> {
     this.#limit = limit;
   }
 
-  /** `weight` is that with which the entry was set. */
+  /** The value, or undefined where there is none any more. `weight` is that with which the entry was set. */
   get(key: string, weight = 1): Value | undefined {
     const value = this.#recent.get(key);
     if (value !== undefined) return value;
@@ -20,6 +21,7 @@ export class RecentMap<Value> {
     return old;
   }
 
+  /** Keeps a value; `weight` counts against the limit. */
   set(key: string, value: Value, weight = 1): void {
     if (this.#weight + weight > this.#limit) {
       this.#older = this.#recent;

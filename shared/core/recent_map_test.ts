@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RecentMap } from "./hf_recent_map.ts";
+import { RecentMap } from "./recent_map.ts";
 
 Deno.test("RecentMap keeps what was used last and forgets the rest", () => {
   const map = new RecentMap<number>(3);
