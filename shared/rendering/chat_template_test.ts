@@ -136,3 +136,15 @@ Deno.test("what comes from outside stays marked through everything a template do
   assert.deepEqual(marked("{{ content | string | reverse | list | first }}"), [">"]);
   assert.deepEqual(marked("<|im_end|>{{ 'b' if content else 'c' }}{{ content | length }}"), []);
 });
+
+Deno.test("format fills fields by place, number and name, and keeps what is foreign", () => {
+  assert.equal(plain(render("{{ '<{}|{}>'.format('a', 1) }}")), "<a|1>");
+  assert.equal(plain(render("{{ '{1}{0}{{}}{x}'.format('a', 'b', x=true) }}")), "ba{}True");
+  assert.deepEqual(spansOf(render("{{ '<{}>'.format(x) }}", { x: "abc" })), [1, 4]);
+  assert.throws(() => render("{{ '{}{}'.format('a') }}"), { code: "invalid_request" });
+  assert.throws(() => render("{{ '{:>8}'.format('a') }}"), { code: "invalid_request" });
+});
+
+Deno.test("filters that choose items find none in None", () => {
+  assert.equal(plain(render("{{ none | selectattr('a') | list | length }}{{ none | reject | list | length }}")), "00");
+});

@@ -35,6 +35,7 @@ const TOOL: ToolDefinition = {
   },
 };
 const REASONING = "A thought about the question.";
+const UNSUPPORTED = { details: { supported: false } } as const;
 const NO_FORM = { source: 0, form: "" } as const;
 
 /** Tries everything. Roles that can't be appended and need not be are refused from then on. */
@@ -44,7 +45,7 @@ export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
     try {
       checks.push({ name, passed: true, details: work() });
     } catch (error) {
-      checks.push({ name, passed: false, reason: error instanceof Error ? error.message : String(error) });
+      checks.push({ name, passed: false, reason: wordsOf(error) });
     }
   };
   /** For what a template may leave out: the reason is told, and the check passes. */
@@ -52,15 +53,24 @@ export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
     try {
       checks.push({ name, passed: true, details: work() });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = wordsOf(error);
       otherwise(reason);
       checks.push({ name, passed: true, reason, details: { supported: false } });
+    }
+  };
+  /** For what a template may refuse in words of its own, as it will refuse it then; rendered wrongly it fails. */
+  const unlessRefused = (name: string, work: () => Json) => {
+    try {
+      checks.push({ name, passed: true, details: work() });
+    } catch (error) {
+      const isRefusal = error instanceof VerbatimError && error.code === "invalid_request";
+      checks.push({ name, passed: isRefusal, reason: wordsOf(error), ...(isRefusal ? UNSUPPORTED : {}) });
     }
   };
 
   attempt("a prompt is encoded as the template wrote it", () => checkPrompt(renderer));
   attempt("a user message can be appended", () => checkAppended(renderer, [user("A second question?")]));
-  attempt(
+  unlessRefused(
     "an empty reply and an empty message can be followed",
     () => checkAppended(renderer, [user("")], { ...reply(renderer, 0), content: "", reasoning: null }),
   );
@@ -86,10 +96,11 @@ export function checkRenderer(renderer: CheckedRenderer): RendererCheck[] {
       renderer.text.refuseParallelCalls(reason);
     });
   }
-  withResults(
-    "a user message can follow a tool result",
-    () => checkAppended(renderer, [...results(renderer, 1), user("A second question?")], reply(renderer, 1)),
-  );
+  const interruption = () =>
+    checkAppended(renderer, [...results(renderer, 1), user("A second question?")], reply(renderer, 1));
+  const interrupted = "a user message can follow a tool result";
+  if (renderer.makesCalls) unlessRefused(interrupted, interruption);
+  else optional(interrupted, interruption, () => {});
   optional("results need no function names", () => checkCallNames(renderer), () => renderer.text.needCallNames());
   const withCalls = renderer.makesCalls ? attempt : (name: string, work: () => Json) => optional(name, work, () => {});
   withCalls(
@@ -148,11 +159,12 @@ function checkAppended(renderer: CheckedRenderer, appended: readonly Message[], 
     const series = whole.slice(0, whole.length - closed.length);
     mustJoin(tokenizer, series, closed);
     const shorter = promptText(text, conversation(before, tools), false);
-    const cut = closer === null ? -1 : shorter.lastIndexOf(closer);
-    // Where the next role's token closes a reply, the last one in the text is another's.
-    const sampled = cut < 0 || !open.startsWith(shorter.slice(cut)) ? shorter : shorter.slice(0, cut);
-    if (!whole.startsWith(sampled)) appendOnly = false;
-    else mustEqual(tokenizer, sampled + open, { wanted: whole, what: "Series and increment are not the whole" });
+    // The series ends where the increment begins; what the shorter text has beyond is its closer, once more.
+    const length = whole.length - open.length;
+    if (whole.startsWith(shorter) && length > shorter.length) {
+      mustEqual(tokenizer, shorter + open, { wanted: whole, what: "Series and increment are not the whole" });
+    }
+    if (!whole.startsWith(shorter.slice(0, length)) || !open.startsWith(shorter.slice(length))) appendOnly = false;
   }
   return { template_is_append_only: appendOnly, closer: [...closers].join(" ") };
 }
@@ -256,6 +268,10 @@ function promptText(text: ConversationText, of: Conversation, addGenerationPromp
 
 function incrementText(text: ConversationText, request: IncrementRequest, lastText: string | null): string {
   return plain(text.incrementText(request, lastText));
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function user(content: string): Message {

@@ -245,13 +245,18 @@ function map(value: Value, given: Arguments): Value {
 function select(name: string, value: Value, given: Arguments, wanted: boolean): Value {
   const [test, other = null] = bind(name, given, ["test", "value"]);
   const matches = test === undefined ? isTrue : findTest(plain(textArgument(name, test)));
-  return iterate(value).filter((found) => matches(found, other) === wanted);
+  return itemsOf(value).filter((found) => matches(found, other) === wanted);
 }
 
 function selectAttribute(name: string, value: Value, given: Arguments, wanted: boolean): Value {
   const [by = null, test, other = null] = bind(name, given, ["attribute", "test", "value"]);
   const matches = test === undefined ? isTrue : findTest(plain(textArgument(name, test)));
-  return iterate(value).filter((found) => matches(byPath(found, by), other) === wanted);
+  return itemsOf(value).filter((found) => matches(byPath(found, by), other) === wanted);
+}
+
+/** What is empty or None has no items for these filters, as in Jinja. */
+function itemsOf(value: Value): readonly Value[] {
+  return isTrue(value) ? iterate(value) : [];
 }
 
 /** `a.b.0`: items one inside the other; an integer is an index. */

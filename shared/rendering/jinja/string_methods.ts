@@ -2,6 +2,7 @@
 
 import { bind, integerArgument, optionalText, textArgument } from "./arguments.ts";
 import { isTrue, iterate } from "./operators.ts";
+import { toText } from "./representation.ts";
 import { concatenate, isText, joinTexts, plain, rewritten, slice, splitText, type Text } from "./text.ts";
 import { type Arguments, Callable, TemplateError, Tuple, type Value } from "./values.ts";
 import { splitLines, splitWords, strip } from "./white_space.ts";
@@ -36,6 +37,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["lower", (text) => rewritten(text, plain(text).toLowerCase())],
   ["capitalize", (text) => capitalize(text)],
   ["title", (text) => rewritten(text, plain(text).replace(/\p{L}+/gu, (word) => capitalized(word)))],
+  ["format", formatMethod],
   ["isdigit", (text) => /^\p{Nd}+$/u.test(plain(text))],
   ["isalpha", (text) => /^\p{L}+$/u.test(plain(text))],
   ["isalnum", (text) => /^[\p{L}\p{N}]+$/u.test(plain(text))],
@@ -112,6 +114,35 @@ function replaceMethod(text: Text, given: Arguments, name: string): Value {
   const [old, replacement, count] = bind(name, given, ["old", "new", "count"]);
   const limit = integerArgument(name, count, -1);
   return replaceText(text, plain(textArgument(name, old)), textArgument(name, replacement), limit);
+}
+
+const FIELD = /\{\{|\}\}|\{(\w*)\}/g;
+
+/** Fields by place, number or name; no attributes, conversions or format specifications. */
+function formatMethod(text: Text, given: Arguments): Text {
+  const value = plain(text);
+  const pieces: Text[] = [];
+  let end = 0;
+  let next = 0;
+  for (const match of value.matchAll(FIELD)) {
+    pieces.push(literal(slice(text, end, match.index)));
+    end = match.index + match[0].length;
+    const [whole, field = ""] = match;
+    if (whole === "{{" || whole === "}}") {
+      pieces.push(slice(text, match.index, match.index + 1));
+      continue;
+    }
+    const place = field === "" ? next++ : /^\d+$/.test(field) ? Number(field) : null;
+    const found = place === null ? given.named.get(field) : given.positional[place];
+    if (found === undefined) throw new TemplateError(`format() has no argument for the field {${field}}`);
+    pieces.push(toText(found));
+  }
+  return concatenate([...pieces, literal(slice(text, end))]);
+}
+
+function literal(text: Text): Text {
+  if (/[{}]/.test(plain(text))) throw new TemplateError("format() knows {}, {0} and {name} only here");
+  return text;
 }
 
 /** A text or a tuple of texts. */
