@@ -21,6 +21,8 @@ export interface BenchPlan {
   readonly stall: { readonly prompts: number; readonly promptTokens: number };
   /** Starts of the gateway. */
   readonly coldStarts: number;
+  /** The teacher's reply that is read. */
+  readonly scan: { readonly positions: number; readonly topK: number; readonly rounds: number };
   /** The whole run is given up after this long. */
   readonly deadlineMs: number;
 }
@@ -46,6 +48,7 @@ export const FULL_PLAN: BenchPlan = {
   turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 128 * K },
   coldStarts: 3,
+  scan: { positions: 128 * K, topK: 20, rounds: 3 },
   deadlineMs: 290_000,
 };
 
@@ -59,5 +62,6 @@ export const QUICK_PLAN: BenchPlan = {
   turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 32 * K },
   coldStarts: 1,
+  scan: { positions: 8 * K, topK: 20, rounds: 1 },
   deadlineMs: 120_000,
 };

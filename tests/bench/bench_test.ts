@@ -20,6 +20,7 @@ const TINY_PLAN: BenchPlan = {
   turnsPerTask: 3,
   stall: { prompts: 2, promptTokens: 1024 },
   coldStarts: 1,
+  scan: { positions: 256, topK: 3, rounds: 1 },
   deadlineMs: 120_000,
 };
 
@@ -40,7 +41,16 @@ Deno.test("runBench measures every row of its plan without a failed request", as
   }
   assert.ok(results.stall.gateway.polls > 0);
   const report = reportOf(results, await benchMachine());
-  for (const head of ["| 1 | 1k", "| 3 | 2k", "longest wait", "memory after start", "0 failed requests"]) {
+  for (
+    const head of [
+      "| 1 | 1k",
+      "| 3 | 2k",
+      "longest wait",
+      "memory after start",
+      "A teacher's reply",
+      "0 failed requests",
+    ]
+  ) {
     assert.ok(report.includes(head), `${head} is missing in\n${report}`);
   }
 });

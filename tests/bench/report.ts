@@ -27,6 +27,9 @@ export function reportOf(results: BenchResults, machine: BenchMachine): string {
     cpuTable(results.rows),
     `**Event loop, cold start, memory**`,
     restTable(results),
+    `**A teacher's reply** of ${results.scan.positions} positions and ${results.scan.topK} top logprobs each ` +
+    `(${megabytes(results.scan.replyBytes)} MB of JSON, ${megabytes(results.scan.resultBytes)} MB of arrays)`,
+    scanTable(results),
   ].join("\n\n") + "\n";
 }
 
@@ -80,6 +83,17 @@ function cpuTable(rows: readonly OverheadRow[]): string {
       figure(relay.firstTurnMs),
     ]),
   );
+}
+
+function scanTable({ scan: { scan, parse } }: BenchResults): string {
+  return table(["", "scanner", "JSON.parse"], [
+    ["from the file's bytes to the result, ms", figure(scan.elapsedMs), figure(parse.elapsedMs)],
+    [
+      "peak memory over the result arrays, MB",
+      megabytes(scan.peakOverResultBytes),
+      megabytes(parse.peakOverResultBytes),
+    ],
+  ]);
 }
 
 function restTable({ plan, stall, coldStarts, rssAfterRunsBytes }: BenchResults): string {

@@ -4,6 +4,7 @@ import type { BenchPlan } from "./bench_plan.ts";
 import { startTargets } from "./bench_targets.ts";
 import { type ColdStart, measureColdStart } from "./cold_start_scenario.ts";
 import { measureOverhead, type OverheadRow } from "./overhead_scenario.ts";
+import { measureScan, type ScanResults } from "./scan_scenario.ts";
 import { measureSizes } from "./prompt_sizes.ts";
 import { measureStall, type StallFigures } from "./stall_scenario.ts";
 
@@ -13,6 +14,7 @@ export interface BenchResults {
   readonly rows: readonly OverheadRow[];
   readonly stall: { readonly gateway: StallFigures; readonly relay: StallFigures };
   readonly coldStarts: readonly ColdStart[];
+  readonly scan: ScanResults;
   /** The gateway's resident memory after the runs; null where the system does not tell. */
   readonly rssAfterRunsBytes: number | null;
   readonly failures: readonly string[];
@@ -38,6 +40,8 @@ export async function runBench(
     const kvPath = `${folder}/cold-${start}.sqlite`;
     coldStarts.push(await measureColdStart(targets.engine.url, { kvPath, signal }));
   }
+  note(`a teacher's reply of ${plan.scan.positions} positions`);
+  const scan = await measureScan(plan.scan, { folder, signal });
   const sizes = await measureSizes(targets.gateway.process.url);
   const rows: OverheadRow[] = [];
   for (const cell of plan.cells) {
@@ -54,6 +58,7 @@ export async function runBench(
     rows,
     stall,
     coldStarts,
+    scan,
     rssAfterRunsBytes: targets.gateway.process.usage()?.rssBytes ?? null,
     failures: [...rows.flatMap((row) => row.failures), ...stall.gateway.failures, ...stall.relay.failures],
     elapsedMs: performance.now() - startedAt,
