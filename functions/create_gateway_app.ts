@@ -21,7 +21,9 @@ export function createGatewayApp(services: HandlerServices): Hono {
   const app = createBase(services);
   const admin = adminOnly(services);
   for (const path of ["/detokenize", "/parse_function_call", "/separate_reasoning"]) app.use(path, admin);
-  for (const slug of ["generate", "tokenize", "teacher-score", "proxy-turn", "tasks"] as const) mount(app, slug, services);
+  for (const slug of ["generate", "tokenize", "teacher-score", "proxy-turn", "tasks"] as const) {
+    mount(app, slug, services);
+  }
   app.route("/", createOperationsApp(services));
   app.route("/", createTokenizeRootApp(services));
   app.route("/", createProxyTurnApp(services));
