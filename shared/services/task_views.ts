@@ -14,6 +14,9 @@ import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
 /** Failed calls of a task that a process notes. */
 const MOST_FAILURES = 256;
 
+/** What a view weighs before it knows a turn. */
+const EMPTY_VIEW_BYTES = 2048;
+
 /** An answer that is still being sent after this time counts as not delivered. */
 export const DELIVERY_WAIT_MS = 1000;
 
@@ -37,7 +40,7 @@ export class TaskView {
     { readonly sent: Promise<boolean>; readonly settle: (sent: boolean) => void }
   >();
   readonly #onGrow: (view: TaskView, bytes: number) => void;
-  #bytes = 0;
+  #bytes = EMPTY_VIEW_BYTES;
   #failures = 0;
   /** The latest turn that answers a request digest. */
   readonly repeats: Map<string, number> = new Map();
@@ -176,6 +179,11 @@ export class TaskViews {
   readonly #views = new Map<string, TaskView>();
   #bytes = 0;
 
+  /** What all views weigh together, roughly. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   constructor(store: TaskStore, options: { maxBytes: number }) {
     this.#store = store;
     this.#maxBytes = options.maxBytes;
@@ -183,9 +191,11 @@ export class TaskViews {
 
   /** The view of a task, caught up with the record. */
   async of(task: TaskRecord): Promise<TaskView> {
-    const view = this.#views.get(task.uid) ?? new TaskView(task.uid, (grown, bytes) => this.#grow(grown, bytes));
+    const known = this.#views.get(task.uid);
+    const view = known ?? new TaskView(task.uid, (grown, bytes) => this.#grow(grown, bytes));
     this.#views.delete(task.uid);
     this.#views.set(task.uid, view);
+    if (known === undefined) this.#grow(view, view.bytes);
     await view.catchUp(this.#store, task);
     return view;
   }
