@@ -5,15 +5,10 @@ import type { Renderer } from "../../shared/ports/renderer.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 import { createRenderer, type RendererOptions } from "../../shared/rendering/create_renderer.ts";
 import type { FamilyCase } from "./family_cases.ts";
-import { isMapped, packagedTokenizer } from "./packaged_vocabulary.ts";
+import { packagedTokenizer } from "./packaged_vocabulary.ts";
 import { writtenVocabulary } from "./written_vocabulary.ts";
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
-
-/** Whether the case's vocabulary is here. */
-export function canRun({ vocabulary }: FamilyCase): boolean {
-  return typeof vocabulary !== "string" || isMapped(vocabulary);
-}
 
 /** The tokenizer. */
 export function caseTokenizer({ vocabulary }: FamilyCase): Promise<Tokenizer> {

@@ -9,16 +9,6 @@ import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 
 const tokenizers = new Map<string, Promise<Tokenizer>>();
 
-/** Whether a package can be had; under the project's own deno.json, most can't, and tests of them are left to this folder's. */
-export function isMapped(name: string): boolean {
-  try {
-    import.meta.resolve(`${name}/models/tokenizer_config.json`);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The two files of a package, parsed. */
 export async function packagedFiles(name: string): Promise<HfTokenizerFiles> {
   // Importing one file makes Deno fetch the package; the large one is read instead, so that no module holds it.

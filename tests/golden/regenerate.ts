@@ -22,4 +22,4 @@ await Deno.writeTextFile(`${CACHE}folders.json`, JSON.stringify(folders));
 await run("python3", "-m", "venv", `${CACHE}venv`);
 await run(`${CACHE}venv/bin/pip`, "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt");
 await run(`${CACHE}venv/bin/python`, "make_golden.py", `${CACHE}folders.json`, ...Deno.args);
-await run(Deno.execPath(), "fmt", "--quiet", "encode", "rendered");
+await run(Deno.execPath(), "fmt", "--quiet", "--config", "../families/deno.json", "encode", "rendered");
