@@ -34,12 +34,21 @@ export class AgentConversation {
   #length = 0;
   #requests = 0;
 
-  constructor(messages: readonly Record<string, unknown>[]) {
+  private constructor(start: Uint8Array) {
+    this.#bytes = new Uint8Array(start.length + SPARE_BYTES);
+    this.#append(start);
+  }
+
+  /** A conversation that begins with these messages. */
+  static of(messages: readonly Record<string, unknown>[]): AgentConversation {
     const head = JSON.stringify({ model: "bench", max_tokens: 64, tools: AGENT_TOOLS }).slice(0, -1);
     const text = `${head},"messages":[${messages.map((message) => JSON.stringify(message)).join(",")}`;
-    const bytes = new TextEncoder().encode(text);
-    this.#bytes = new Uint8Array(bytes.length + SPARE_BYTES);
-    this.#append(bytes);
+    return new AgentConversation(new TextEncoder().encode(text));
+  }
+
+  /** The same conversation as it stands, for another endpoint. */
+  copy(): AgentConversation {
+    return new AgentConversation(this.#bytes.subarray(0, this.#length));
   }
 
   /** The result of a call. */

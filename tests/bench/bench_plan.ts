@@ -12,9 +12,13 @@ export interface OverheadCell {
 
 /** The sizes of one run. */
 export interface BenchPlan {
+  /** Goes before the others and is not reported: a server's code is compiled while it serves its first thousands of turns. */
+  readonly warmUp: OverheadCell;
   readonly cells: readonly OverheadCell[];
   /** Slices of each target in a cell. */
   readonly rounds: number;
+  /** A slice that takes longer ends before all its turns are begun. */
+  readonly sliceMs: number;
   /** Measured turns of one task; then its agent takes up another one. */
   readonly turnsPerTask: number;
   /** Whole prompts that are encoded at once while the event loop is watched. */
@@ -31,6 +35,7 @@ const K = 1024;
 
 /** The grid of the README. */
 export const FULL_PLAN: BenchPlan = {
+  warmUp: { sessions: 8, promptTokens: K, turnsPerSlice: 600 },
   cells: [
     { sessions: 1, promptTokens: K, turnsPerSlice: 400 },
     { sessions: 32, promptTokens: K, turnsPerSlice: 1024 },
@@ -45,6 +50,7 @@ export const FULL_PLAN: BenchPlan = {
     { sessions: 32, promptTokens: 128 * K, turnsPerSlice: 96 },
   ],
   rounds: 5,
+  sliceMs: 2000,
   turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 128 * K },
   coldStarts: 3,
@@ -54,11 +60,13 @@ export const FULL_PLAN: BenchPlan = {
 
 /** Enough to see that everything works, and roughly where it stands. */
 export const QUICK_PLAN: BenchPlan = {
+  warmUp: { sessions: 8, promptTokens: K, turnsPerSlice: 400 },
   cells: [
     { sessions: 1, promptTokens: K, turnsPerSlice: 128 },
     { sessions: 32, promptTokens: 8 * K, turnsPerSlice: 512 },
   ],
   rounds: 3,
+  sliceMs: 2000,
   turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 32 * K },
   coldStarts: 1,

@@ -19,6 +19,8 @@ export interface BenchProcess extends AsyncDisposable {
   readonly url: string;
   /** When it was started, by `performance.now()`. */
   readonly startedAt: number;
+  /** The last lines it wrote, the latest last. */
+  readonly lastLines: readonly string[];
   /** What it used so far; null where the system does not tell. */
   usage(): ProcessUsage | null;
 }
@@ -67,6 +69,7 @@ export async function startBenchProcess(options: BenchProcessOptions): Promise<B
     return {
       url: await url.promise,
       startedAt,
+      lastLines: last,
       usage: () => readUsage(child.pid),
       [Symbol.asyncDispose]: stop,
     };

@@ -12,11 +12,13 @@ import { median, quantile } from "./statistics.ts";
 import { qwen3Tokenizer } from "../fixtures/qwen3_tokenizer.ts";
 
 const TINY_PLAN: BenchPlan = {
+  warmUp: { sessions: 2, promptTokens: 1024, turnsPerSlice: 4 },
   cells: [
     { sessions: 1, promptTokens: 1024, turnsPerSlice: 4 },
     { sessions: 3, promptTokens: 2048, turnsPerSlice: 6 },
   ],
   rounds: 2,
+  sliceMs: 60_000,
   turnsPerTask: 3,
   stall: { prompts: 2, promptTokens: 1024 },
   coldStarts: 1,

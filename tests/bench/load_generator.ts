@@ -29,6 +29,8 @@ export interface Load {
   /** Agents at work at once. */
   readonly sessions: number;
   readonly turns: number;
+  /** No turn is begun after this long. */
+  readonly mostMs?: number;
   /** Requests a conversation may reach. */
   readonly requestsPerTask: number;
   readonly signal: AbortSignal;
@@ -44,10 +46,11 @@ export async function runTurns(target: BenchTarget, pool: readonly BenchSession[
   const promptTokens: number[] = [];
   const failures: string[] = [];
   let left = load.turns;
+  let startedAt = 0;
 
   async function agent(): Promise<void> {
     let session = takeLeastUsed(free, load.requestsPerTask);
-    while (session !== null && left > 0) {
+    while (session !== null && left > 0 && performance.now() - startedAt < (load.mostMs ?? Infinity)) {
       left--;
       try {
         const turn = await runTurn(target.process.url, session, signal);
@@ -63,7 +66,7 @@ export async function runTurns(target: BenchTarget, pool: readonly BenchSession[
   }
 
   const before = { target: target.process.usage(), own: readUsage(Deno.pid) };
-  const startedAt = performance.now();
+  startedAt = performance.now();
   await Promise.all(Array.from({ length: load.sessions }, agent));
   const elapsedMs = performance.now() - startedAt;
   return {

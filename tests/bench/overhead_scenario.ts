@@ -1,5 +1,6 @@
 /** What a turn costs at one place of the grid, gateway and relay by turns. */
 
+import type { AgentConversation } from "./agent_conversation.ts";
 import type { BenchPlan, OverheadCell } from "./bench_plan.ts";
 import type { BenchTarget, BenchTargets } from "./bench_targets.ts";
 import { type BenchSession, runTurns, type Slice } from "./load_generator.ts";
@@ -44,24 +45,27 @@ export async function measureOverhead(
   const { plan, signal } = options;
   const needed = Math.ceil(plan.rounds * cell.turnsPerSlice / plan.turnsPerTask * (cell.sessions > 1 ? SPARE : 1));
   const conversations = Math.max(cell.sessions, needed);
+  const begun = Array.from(
+    { length: conversations },
+    (_, seed) =>
+      conversationOf(options.sizes, { ...cell, turns: plan.turnsPerTask, seed: seed + cell.sessions * 1000 }),
+  );
   const runs = await Promise.all(
     [targets.relay, targets.gateway].map(async (target) => ({
       target,
-      pool: await openSessions(target, conversations, { ...options, cell }),
+      pool: await openSessions(target, begun),
       first: [] as Slice[],
       slices: [] as Slice[],
     })),
   );
   const load = { sessions: cell.sessions, signal };
+  const slice = { ...load, turns: cell.turnsPerSlice, mostMs: plan.sliceMs, requestsPerTask: 1 + plan.turnsPerTask };
   for (const run of runs) {
     run.first.push(await runTurns(run.target, run.pool, { ...load, turns: conversations, requestsPerTask: 1 }));
   }
   for (let round = 0; round < plan.rounds; round++) {
     for (const run of round % 2 === 0 ? runs : runs.toReversed()) {
-      const requestsPerTask = 1 + plan.turnsPerTask;
-      run.slices.push(
-        await runTurns(run.target, run.pool, { ...load, turns: cell.turnsPerSlice, requestsPerTask }),
-      );
+      run.slices.push(await runTurns(run.target, run.pool, slice));
     }
   }
   const [relay, gateway] = runs;
@@ -79,21 +83,10 @@ export async function measureOverhead(
   };
 }
 
-/** The same texts for both targets. */
-async function openSessions(
-  target: BenchTarget,
-  count: number,
-  options: { readonly plan: BenchPlan; readonly sizes: PromptSizes; readonly cell: OverheadCell },
-): Promise<BenchSession[]> {
+/** A task for each of these conversations. */
+async function openSessions(target: BenchTarget, begun: readonly AgentConversation[]): Promise<BenchSession[]> {
   const sessions: BenchSession[] = [];
-  for (let seed = 0; seed < count; seed++) {
-    const conversation = conversationOf(options.sizes, {
-      promptTokens: options.cell.promptTokens,
-      turns: options.plan.turnsPerTask,
-      seed: seed + options.cell.sessions * 1000,
-    });
-    sessions.push({ key: await target.openTask(), conversation });
-  }
+  for (const conversation of begun) sessions.push({ key: await target.openTask(), conversation: conversation.copy() });
   return sessions;
 }
 

@@ -45,5 +45,5 @@ export function conversationOf(
   const growth = sizes.turnTokens * options.turns;
   const tokens = Math.max(1, options.promptTokens - growth / 2 - sizes.frameTokens);
   const text = promptText(Math.ceil(tokens / sizes.tokensPerUnit), options.seed);
-  return new AgentConversation(firstMessages(text));
+  return AgentConversation.of(firstMessages(text));
 }

@@ -19,7 +19,9 @@ export function reportOf(results: BenchResults, machine: BenchMachine): string {
   const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`).join(", ");
   return [
     `${machine.cores} cores (${machine.cpu}), ${machine.system}; ${versions}. ` +
-    `${plan.rounds} rounds, ${turns} turns, ${results.failures.length} failed requests, ` +
+    `Load average before: ${
+      results.loadBefore.toFixed(1)
+    }. ${plan.rounds} rounds, ${turns} turns, ${results.failures.length} failed requests, ` +
     `${(results.elapsedMs / 1000).toFixed(0)} s in all.`,
     `**Turns** (the ratio is the gateway's turns a second over the bare relay's)`,
     overheadTable(results.rows),

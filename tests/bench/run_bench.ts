@@ -18,6 +18,8 @@ export interface BenchResults {
   /** The gateway's resident memory after the runs; null where the system does not tell. */
   readonly rssAfterRunsBytes: number | null;
   readonly failures: readonly string[];
+  /** What else the machine was doing: its load average before. */
+  readonly loadBefore: number;
   readonly elapsedMs: number;
 }
 
@@ -28,6 +30,7 @@ export async function runBench(
 ): Promise<BenchResults> {
   const { note } = options;
   const startedAt = performance.now();
+  const loadBefore = Deno.loadavg()[0] ?? 0;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(plan.deadlineMs)]);
   const folder = await Deno.makeTempDir({ prefix: "verbatim-bench-" });
   await using stack = new AsyncDisposableStack();
@@ -43,6 +46,8 @@ export async function runBench(
   note(`a teacher's reply of ${plan.scan.positions} positions`);
   const scan = await measureScan(plan.scan, { folder, signal });
   const sizes = await measureSizes(targets.gateway.process.url);
+  note("warm-up");
+  const warmUp = await measureOverhead(targets, plan.warmUp, { plan, sizes, signal });
   const rows: OverheadRow[] = [];
   for (const cell of plan.cells) {
     note(`${cell.sessions} sessions, prompts of ${cell.promptTokens} tokens`);
@@ -53,6 +58,12 @@ export async function runBench(
     gateway: await measureStall(targets.gateway, { plan, sizes, signal }),
     relay: await measureStall(targets.relay, { plan, sizes, signal }),
   };
+  const failures = [
+    ...[warmUp, ...rows].flatMap((row) => row.failures),
+    ...stall.gateway.failures,
+    ...stall.relay.failures,
+  ];
+  if (failures.length > 0) targets.gateway.process.lastLines.forEach(note);
   return {
     plan,
     rows,
@@ -60,7 +71,8 @@ export async function runBench(
     coldStarts,
     scan,
     rssAfterRunsBytes: targets.gateway.process.usage()?.rssBytes ?? null,
-    failures: [...rows.flatMap((row) => row.failures), ...stall.gateway.failures, ...stall.relay.failures],
+    failures,
+    loadBefore,
     elapsedMs: performance.now() - startedAt,
   };
 }
