@@ -1,7 +1,8 @@
 /** One engine call from a token series to an assistant message. It knows nothing of tasks: what it samples is not recorded here. */
 
+import { VerbatimError } from "../core/errors.ts";
 import type { Conversation } from "../core/message.ts";
-import type { SamplingParams } from "../core/sampling.ts";
+import { isConstrained, type SamplingParams } from "../core/sampling.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { ParserRequest } from "../ports/renderer.ts";
 import type { ParseDelta } from "../ports/completion_parser.ts";
@@ -67,12 +68,24 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
     routingKey: request.routingKey,
     stream: request.stream,
   };
-  for await (const chunk of model.engine.generate(call, signal)) {
-    if (chunk.type === "tokens") {
-      yield { ...chunk, ...reader.push(chunk.ids, chunk.logprobs) };
-      continue;
+  try {
+    for await (const chunk of model.engine.generate(call, signal)) {
+      if (chunk.type === "tokens") {
+        yield { ...chunk, ...reader.push(chunk.ids, chunk.logprobs) };
+        continue;
+      }
+      const rest = reader.finish(chunk.finish);
+      yield { type: "end", ...rest, cachedTokens: chunk.cachedTokens, weightVersion: chunk.weightVersion };
     }
-    const rest = reader.finish(chunk.finish);
-    yield { type: "end", ...rest, cachedTokens: chunk.cachedTokens, weightVersion: chunk.weightVersion };
+  } catch (thrown) {
+    throw grammarRefusal(thrown, sampling) ?? thrown;
   }
+}
+
+/** A grammar that the engine can't compile is a request it can't take, not a failure of the engine. */
+function grammarRefusal(thrown: unknown, sampling: SamplingParams): VerbatimError | null {
+  if (!isConstrained(sampling) || !(thrown instanceof VerbatimError) || thrown.code !== "engine_failed") return null;
+  const said = thrown.details?.engine_message;
+  if (typeof said !== "string" || !/^Failed to compile \w+ grammar/.test(said)) return null;
+  return new VerbatimError("unsupported", `The engine can't enforce the grammar: ${said}`, { cause: thrown });
 }

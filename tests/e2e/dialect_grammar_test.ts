@@ -127,6 +127,20 @@ for (const [what, sending, body] of STRUCTURED) {
   });
 }
 
+Deno.test("a schema that the engine can't enforce is refused, not failed, streamed or not", async () => {
+  const schema = { type: "string", pattern: "a+" };
+  for (const [, sending, body] of STRUCTURED) {
+    for (const stream of [false, true]) {
+      const { status, headers, body: refused } = await post(harness(), "EMPTY", {
+        ...JSON.parse(JSON.stringify(body).replaceAll(JSON.stringify(SCHEMA), JSON.stringify(schema))),
+        stream,
+      }, sending);
+      assert.deepEqual([status, refused.error.code, headers.get("x-should-retry")], [400, "unsupported", "false"]);
+      assert.match(refused.error.message, /pattern/);
+    }
+  }
+});
+
 Deno.test("JSON mode is an object", async () => {
   const answer = await ask(harness(), "EMPTY", { messages, response_format: { type: "json_object" } }, CHAT);
   assert.equal(typeof JSON.parse(textOf(answer)), "object");
