@@ -79,24 +79,26 @@ export class TokenSeries {
 
 const COMMA = 44;
 const ZERO = 48;
-/** A uint32 has ten digits at most. */
-const MOST_DIGITS = 10;
 
 /** The ids in decimal, commas between them, as ASCII. */
 function spelledOut(ids: Uint32Array): Uint8Array {
-  const bytes = new Uint8Array(ids.length * (MOST_DIGITS + 1));
-  let end = 0;
-  for (let k = 0; k < ids.length; k++) {
-    if (k > 0) bytes[end++] = COMMA;
+  let at = Math.max(0, ids.length - 1);
+  for (let k = 0; k < ids.length; k++) at += digitsOf(ids[k]!);
+  const bytes = new Uint8Array(at);
+  for (let k = ids.length - 1; k >= 0; k--) {
     let rest = ids[k]!;
-    let digits = 1;
-    for (let power = 10; power <= rest; power *= 10) digits++;
-    end += digits;
-    for (let at = end - 1; digits > 0; digits--, at--) {
-      const next = Math.floor(rest / 10);
-      bytes[at] = ZERO + rest - next * 10;
-      rest = next;
-    }
+    do {
+      const tenth = (rest / 10) >>> 0;
+      bytes[--at] = ZERO + rest - tenth * 10;
+      rest = tenth;
+    } while (rest > 0);
+    if (k > 0) bytes[--at] = COMMA;
   }
-  return bytes.slice(0, end);
+  return bytes;
+}
+
+function digitsOf(id: number): number {
+  let digits = 1;
+  for (let power = 10; power <= id; power *= 10) digits++;
+  return digits;
 }

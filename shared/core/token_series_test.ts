@@ -59,11 +59,14 @@ Deno.test("TokenSeries.jsonBetween spells ids of a prefix out once", () => {
     },
   });
   let series = TokenSeries.of(first);
+  jsonOf(series);
+  const readsOnce = reads;
+  assert.ok(readsOnce > 0);
   for (let turn = 0; turn < 20; turn++) {
     series = series.append(Uint32Array.of(turn)).append(Uint32Array.of(turn, turn));
     assert.equal(jsonOf(series).split(",").length, series.length);
   }
-  assert.equal(reads, 1);
+  assert.equal(reads, readsOnce);
 });
 
 Deno.test("TokenSeries.jsonBetween stands between texts of any characters, and gives an array of its own", () => {
