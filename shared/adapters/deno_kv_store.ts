@@ -3,6 +3,7 @@
 import { VerbatimError } from "../core/errors.ts";
 import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
+import type { TurnScores } from "../core/turn_scores.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type {
@@ -21,6 +22,7 @@ import { listKvCalls, listKvEvents, putKvCall, putKvEvents, removeKvCall } from 
 import { kvKeys } from "./kv_keys.ts";
 import { DEFAULT_KV_LIMITS, type KvLimits } from "./kv_limits.ts";
 import { entombKvTask, removeKvRemains, sweepKv } from "./kv_removal.ts";
+import { listKvTeachers, readKvScores, saveKvScores } from "./kv_scores.ts";
 import { createKvTask, getKvTask, getKvTaskByKey, listKvTasks, updateKvTask } from "./kv_tasks.ts";
 import { appendKvTurn, getKvRepeat, readKvTurns, stageKvTurn } from "./kv_turns.ts";
 
@@ -109,6 +111,21 @@ class DenoKvStore implements TaskStore {
 
   getRepeat(uid: string, digest: string): Promise<number | null> {
     return this.#run((context) => getKvRepeat(context, uid, digest));
+  }
+
+  saveScores(
+    task: TaskRecord,
+    given: { readonly teacher: string; readonly scores: readonly TurnScores[] },
+  ): Promise<boolean> {
+    return this.#run((context) => saveKvScores(context, task, given));
+  }
+
+  readScores(task: TaskRecord, teacher: string): Promise<TurnScores[]> {
+    return this.#run((context) => readKvScores(context, task, teacher));
+  }
+
+  listTeachers(task: TaskRecord): Promise<string[]> {
+    return this.#run((context) => listKvTeachers(context, task));
   }
 
   putCall(task: TaskRecord, lease: CallLease): Promise<void> {

@@ -4,7 +4,7 @@
 const LONGEST_PART = 256;
 
 /** Prefixes under which everything of one task's uid lies, beside its record, key and group index. */
-export const UID_TABLES = ["turn", "blob", "repeat", "call", "event"] as const;
+export const UID_TABLES = ["turn", "blob", "repeat", "call", "event", "scores"] as const;
 
 export const kvKeys = {
   secret: (): Deno.KvKey => ["secret"],
@@ -19,6 +19,9 @@ export const kvKeys = {
   repeat: (uid: string, digest: string): Deno.KvKey => ["repeat", uid, digest],
   call: (uid: string, callId: string): Deno.KvKey => ["call", uid, callId],
   event: (uid: string, ulid: string): Deno.KvKey => ["event", uid, ulid],
+  scores: (uid: string, teacher: string, turn: number): Deno.KvKey => ["scores", uid, teacher, turn],
+  /** The beginning of a task's keys of scores, of one teacher where it is named. */
+  scoresOf: (uid: string, ...teacher: [] | [string]): Deno.KvKey => ["scores", uid, ...teacher],
   removal: (uid: string): Deno.KvKey => ["removal", uid],
 } as const;
 

@@ -3,6 +3,7 @@
 import { VerbatimError } from "../core/errors.ts";
 import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn, TurnRecord } from "../core/turn.ts";
+import { decodeTurnScores, encodeTurnScores, type TurnScores } from "../core/turn_scores.ts";
 import { decodeTurnBulk, encodeTurnBulk } from "../core/turn_codec.ts";
 import type {
   AppendOutcome,
@@ -33,6 +34,8 @@ interface Remains {
   readonly repeats: Map<string, number>;
   readonly calls: Map<string, CallLease>;
   readonly events: Map<string, TaskEvent>;
+  /** By teacher and turn. */
+  readonly scores: Map<string, Map<number, Uint8Array>>;
 }
 
 /** A store that lives and dies with the process. Its tasks are removed by `sweep` alone. */
@@ -121,6 +124,31 @@ class MemoryStore implements TaskStore {
     return this.#run(() => this.#remains.get(uid)?.repeats.get(digest) ?? null);
   }
 
+  saveScores(
+    task: TaskRecord,
+    { teacher, scores }: { readonly teacher: string; readonly scores: readonly TurnScores[] },
+  ): Promise<boolean> {
+    return this.#run(() => {
+      const all = this.#remains.get(task.uid)?.scores;
+      if (all === undefined) return false;
+      const own = all.get(teacher) ?? new Map<number, Uint8Array>();
+      for (const one of scores) own.set(one.turn, encodeTurnScores(one));
+      if (own.size > 0) all.set(teacher, own);
+      return true;
+    });
+  }
+
+  readScores(task: TaskRecord, teacher: string): Promise<TurnScores[]> {
+    return this.#run(() => {
+      const own = [...this.#remains.get(task.uid)?.scores.get(teacher) ?? []];
+      return own.sort(([left], [right]) => left - right).map(([, bytes]) => decodeTurnScores(bytes));
+    });
+  }
+
+  listTeachers(task: TaskRecord): Promise<string[]> {
+    return this.#run(() => [...this.#remains.get(task.uid)?.scores.keys() ?? []].sort());
+  }
+
   putCall(task: TaskRecord, lease: CallLease): Promise<void> {
     return this.#run(() => {
       this.#remains.get(task.uid)?.calls.set(lease.callId, structuredClone(lease));
@@ -183,7 +211,13 @@ class MemoryStore implements TaskStore {
     if (existing !== undefined && nowMs < existing.expiresAtMs) return { kind: "exists" };
     if (existing !== undefined) this.#removeTask(existing);
     this.#taskIdsByKey.set(task.keyHash, task.taskId);
-    this.#remains.set(task.uid, { turns: [], repeats: new Map(), calls: new Map(), events: new Map() });
+    this.#remains.set(task.uid, {
+      turns: [],
+      repeats: new Map(),
+      calls: new Map(),
+      events: new Map(),
+      scores: new Map(),
+    });
     if (idempotencyKey !== undefined) {
       this.#idempotency.set(idempotencyKey, { taskId: task.taskId, uid: task.uid });
       this.#idempotencyKeys.set(task.uid, idempotencyKey);

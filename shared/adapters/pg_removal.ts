@@ -66,6 +66,14 @@ export async function removePgRemains(context: PgContext, uid: string): Promise<
         )
       `
     ));
+  await inBatches(REMOVE_TURNS, () =>
+    database.run(({ sql }) =>
+      sql`
+        delete from verbatim.scores where uid = ${uid} and (teacher, turn) in (
+          select teacher, turn from verbatim.scores where uid = ${uid} order by teacher, turn limit ${REMOVE_TURNS}
+        )
+      `
+    ));
   await inBatches(REMOVE_ROWS, () =>
     database.run(({ sql }) =>
       sql`

@@ -3,6 +3,7 @@
 import { VerbatimError } from "../core/errors.ts";
 import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
+import type { TurnScores } from "../core/turn_scores.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type {
@@ -20,6 +21,7 @@ import { listPgCalls, listPgEvents, putPgCall, putPgEvents, removePgCall } from 
 import { DEFAULT_PG_LIMITS, type PgLimits } from "./pg_limits.ts";
 import { PgOrder } from "./pg_order.ts";
 import { entombPgTask, removePgRemains, sweepPg } from "./pg_removal.ts";
+import { listPgTeachers, readPgScores, savePgScores } from "./pg_scores.ts";
 import { createPgTask, getPgTask, getPgTaskByKey, listPgTasks, updatePgTask } from "./pg_tasks.ts";
 import { appendPgTurn, getPgRepeat, readPgTurns, stagePgTurn } from "./pg_turns.ts";
 
@@ -119,6 +121,21 @@ class PostgresStore implements TaskStore {
 
   getRepeat(uid: string, digest: string): Promise<number | null> {
     return this.#run((context) => getPgRepeat(context, uid, digest));
+  }
+
+  saveScores(
+    task: TaskRecord,
+    given: { readonly teacher: string; readonly scores: readonly TurnScores[] },
+  ): Promise<boolean> {
+    return this.#run((context) => savePgScores(context, task, given));
+  }
+
+  readScores(task: TaskRecord, teacher: string): Promise<TurnScores[]> {
+    return this.#run((context) => readPgScores(context, task, teacher));
+  }
+
+  listTeachers(task: TaskRecord): Promise<string[]> {
+    return this.#run((context) => listPgTeachers(context, task));
   }
 
   putCall(task: TaskRecord, lease: CallLease): Promise<void> {

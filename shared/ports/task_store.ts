@@ -2,6 +2,7 @@
 
 import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
+import type { TurnScores } from "../core/turn_scores.ts";
 
 /** A task record and the version it was read at. A version is opaque; equal versions mean the same record. */
 export interface VersionedTask {
@@ -76,6 +77,19 @@ export interface TaskStore {
   readTurns(task: TaskRecord, from: number, to: number): Promise<Turn[]>;
   /** The turn that answers this digest, or null. */
   getRepeat(uid: string, digest: string): Promise<number | null>;
+
+  /**
+   * Keeps scores of committed turns under a teacher's name, 1 to 256 characters; what was there of a turn is replaced.
+   * False where the task is dropped or gone: then not all were kept, and those go with it.
+   */
+  saveScores(
+    task: TaskRecord,
+    given: { readonly teacher: string; readonly scores: readonly TurnScores[] },
+  ): Promise<boolean>;
+  /** The scores kept under a teacher's name, by turn; each whole, or an error (`internal`). */
+  readScores(task: TaskRecord, teacher: string): Promise<TurnScores[]>;
+  /** The names under which scores are kept, in order. */
+  listTeachers(task: TaskRecord): Promise<string[]>;
 
   /** Writes or renews a lease. */
   putCall(task: TaskRecord, lease: CallLease): Promise<void>;
