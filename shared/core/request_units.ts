@@ -4,6 +4,7 @@ import { canonicalJson } from "./canonical_json.ts";
 import { digest, digestOf } from "./digest.ts";
 import type { Conversation, Json, Message } from "./message.ts";
 import { type Unit, unitsOf } from "./message_signature.ts";
+import { sharedMessages } from "./same_message.ts";
 
 /** A request, made ready to be located. */
 export interface RequestUnits {
@@ -35,9 +36,10 @@ export function requestUnits(
 ): RequestUnits {
   const known = options.known ?? null;
   const toolsText = JSON.stringify(conversation.tools);
+  const messages = known === null ? conversation.messages : withKnown(conversation.messages, known.messages);
   return {
-    messages: conversation.messages,
-    units: unitsOf(conversation.messages, known),
+    messages,
+    units: unitsOf(messages, known),
     entries: (conversation.messages.at(-1)?.source ?? -1) + 1,
     toolsText,
     toolsDigest: known?.toolsText === toolsText ? known.toolsDigest : toolsDigest(conversation),
@@ -45,6 +47,12 @@ export function requestUnits(
     hasTools: conversation.tools.length > 0,
     selected: options.selected ?? null,
   };
+}
+
+/** The same messages, the leading ones that are known as the objects known: a long text is then kept once, and not anew with every request. */
+function withKnown(messages: readonly Message[], known: readonly Message[]): readonly Message[] {
+  const shared = sharedMessages(messages, known);
+  return [...known.slice(0, shared), ...messages.slice(shared)];
 }
 
 /** What a path is rendered with beside its messages: a series extends only under the same key. */

@@ -2,8 +2,9 @@
 
 import type { AssistantMessage, Content, ContentPart, Message, ToolCall } from "./message.ts";
 
-/** Equal in role, place, content, calls, reasoning and form. Costs a comparison of their texts. */
+/** Equal in role, place, content, calls, reasoning and form. Costs a comparison of their texts, where they are two. */
 export function sameMessage(left: Message, right: Message): boolean {
+  if (left === right) return true;
   if (left.role !== right.role || left.source !== right.source) return false;
   if (!sameContent(left.content, right.content)) return false;
   if (left.role === "assistant") return right.role === "assistant" && sameReply(left, right);

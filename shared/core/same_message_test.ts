@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { assistantOf, messagesOf } from "../../tests/fixtures/conversations.ts";
+import { assistantOf, conversationOf, messagesOf, requestOf } from "../../tests/fixtures/conversations.ts";
 import type { Message } from "./message.ts";
 import { unitsOf } from "./message_signature.ts";
+import { requestUnits } from "./request_units.ts";
 import { sameMessage, sharedMessages } from "./same_message.ts";
 
 /** Few different words, so that conversations often begin alike and results often name calls there are. */
@@ -48,4 +49,12 @@ Deno.test("unitsOf gives the same units whatever conversation is known, and its 
     assert.deepEqual(unitsOf(messages, known), unitsOf(messages));
     assert.ok(unitsOf(structuredClone(before), known).every((unit, k) => unit === known.units[k]));
   }));
+});
+
+Deno.test("requestUnits keeps the messages of a known request where the new one repeats them", () => {
+  const known = requestOf(["s:x", "u:x"]);
+  const conversation = conversationOf(["s:x", "u:x", "a:x", "u:y"]);
+  const request = requestUnits(conversation, { known });
+  assert.deepEqual(request, requestUnits(conversation));
+  assert.deepEqual(request.messages.map((message, k) => message === known.messages[k]), [true, true, false, false]);
 });
