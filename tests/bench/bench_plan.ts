@@ -1,5 +1,7 @@
 /** How much is measured. */
 
+import type { LongTaskPlan } from "./long_task_scenario.ts";
+
 /** One place of the grid. */
 export interface OverheadCell {
   /** Agents at work at once. */
@@ -23,6 +25,7 @@ export interface BenchPlan {
   readonly turnsPerTask: number;
   /** Whole prompts that are encoded at once while the event loop is watched. */
   readonly stall: { readonly prompts: number; readonly promptTokens: number };
+  readonly longTask: LongTaskPlan;
   /** Starts of the gateway. */
   readonly coldStarts: number;
   /** The teacher's reply that is read. */
@@ -54,6 +57,7 @@ export const FULL_PLAN: BenchPlan = {
   turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 128 * K },
   coldStarts: 3,
+  longTask: { turns: 400, promptTokens: 64 * K, rounds: 5 },
   scan: { positions: 128 * K, topK: 20, rounds: 3 },
   deadlineMs: 290_000,
 };
@@ -70,6 +74,7 @@ export const QUICK_PLAN: BenchPlan = {
   turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 32 * K },
   coldStarts: 1,
+  longTask: { turns: 100, promptTokens: 16 * K, rounds: 1 },
   scan: { positions: 8 * K, topK: 20, rounds: 1 },
   deadlineMs: 120_000,
 };

@@ -22,6 +22,7 @@ const TINY_PLAN: BenchPlan = {
   turnsPerTask: 3,
   stall: { prompts: 2, promptTokens: 1024 },
   coldStarts: 1,
+  longTask: { turns: 20, promptTokens: 4096, rounds: 1 },
   scan: { positions: 256, topK: 3, rounds: 1 },
   deadlineMs: 120_000,
 };
@@ -42,11 +43,14 @@ Deno.test("runBench measures every row of its plan without a failed request", as
     }
   }
   assert.ok(results.stall.gateway.polls > 0);
+  const { tenth, last } = results.longTask.promptTokens;
+  assert.ok(Math.abs(last / tenth - 1) < 0.02, `${tenth} and ${last} tokens are to be compared`);
   const report = reportOf(results, await benchMachine());
   for (
     const head of [
       "| 1 | 1k",
       "| 3 | 2k",
+      "around turn 20",
       "longest wait",
       "memory after start",
       "A teacher's reply",

@@ -27,6 +27,8 @@ export function reportOf(results: BenchResults, machine: BenchMachine): string {
     overheadTable(results.rows),
     `**CPU**`,
     cpuTable(results.rows),
+    `**A long task** (prompts of ${sizeName(results.plan.longTask.promptTokens)} tokens)`,
+    longTaskTable(results),
     `**Event loop, cold start, memory**`,
     restTable(results),
     `**A teacher's reply** of ${results.scan.positions} positions and ${results.scan.topK} top logprobs each ` +
@@ -85,6 +87,14 @@ function cpuTable(rows: readonly OverheadRow[]): string {
       figure(relay.firstTurnMs),
     ]),
   );
+}
+
+function longTaskTable({ plan, longTask: { tenthMs, lastMs, ratio, promptTokens } }: BenchResults): string {
+  const { turns } = plan.longTask;
+  return table(["", "around turn 10", `around turn ${turns}`, "ratio"], [
+    ["a turn, ms", figure(tenthMs), figure(lastMs), `**${ratio.toFixed(2)}**`],
+    ["prompt tokens", String(promptTokens.tenth), String(promptTokens.last), ""],
+  ]);
 }
 
 function scanTable({ scan: { scan, parse } }: BenchResults): string {

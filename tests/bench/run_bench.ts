@@ -4,6 +4,7 @@ import type { BenchPlan } from "./bench_plan.ts";
 import { startTargets } from "./bench_targets.ts";
 import { type ColdStart, measureColdStart } from "./cold_start_scenario.ts";
 import { measureOverhead, type OverheadRow } from "./overhead_scenario.ts";
+import { type LongTaskFigures, measureLongTask } from "./long_task_scenario.ts";
 import { measureScan, type ScanResults } from "./scan_scenario.ts";
 import { measureSizes } from "./prompt_sizes.ts";
 import { measureStall, type StallFigures } from "./stall_scenario.ts";
@@ -14,6 +15,7 @@ export interface BenchResults {
   readonly rows: readonly OverheadRow[];
   readonly stall: { readonly gateway: StallFigures; readonly relay: StallFigures };
   readonly coldStarts: readonly ColdStart[];
+  readonly longTask: LongTaskFigures;
   readonly scan: ScanResults;
   /** The gateway's resident memory after the runs; null where the system does not tell. */
   readonly rssAfterRunsBytes: number | null;
@@ -58,10 +60,13 @@ export async function runBench(
     gateway: await measureStall(targets.gateway, { plan, sizes, signal }),
     relay: await measureStall(targets.relay, { plan, sizes, signal }),
   };
+  note(`a task of ${plan.longTask.turns} turns`);
+  const longTask = await measureLongTask(targets.gateway, { plan: plan.longTask, sizes, signal });
   const failures = [
     ...[warmUp, ...rows].flatMap((row) => row.failures),
     ...stall.gateway.failures,
     ...stall.relay.failures,
+    ...longTask.failures,
   ];
   if (failures.length > 0) targets.gateway.process.lastLines.forEach(note);
   return {
@@ -69,6 +74,7 @@ export async function runBench(
     rows,
     stall,
     coldStarts,
+    longTask,
     scan,
     rssAfterRunsBytes: targets.gateway.process.usage()?.rssBytes ?? null,
     failures,
