@@ -5,14 +5,20 @@ import { type RequestUnits, valueDigest } from "./request_units.ts";
 import type { SamplingParams } from "./sampling.ts";
 
 /**
- * Digest over units, tools, template settings and the sampling that will be in effect, as hex. `sampling` holds
- * engine names; order of keys does not count, a parameter that is undefined is absent.
+ * Digest over units, tools, template settings, the sampling that will be in effect and the choice of tools, as hex.
+ * `sampling` holds engine names; order of keys does not count, a parameter that is undefined is absent.
  */
-export function repeatDigest(request: RequestUnits, sampling: SamplingParams): string {
+export function repeatDigest(
+  request: RequestUnits,
+  sampling: SamplingParams,
+  options: { readonly toolChoice?: string | { readonly name: string } } = {},
+): string {
+  const { toolChoice = "auto" } = options;
   return digestOf(
     request.units.map((unit) => unit.hash),
     request.toolsDigest,
     request.settingsDigest,
     valueDigest(JSON.parse(JSON.stringify(sampling))),
+    typeof toolChoice === "string" ? toolChoice : `tool ${toolChoice.name}`,
   );
 }

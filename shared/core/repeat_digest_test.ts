@@ -25,6 +25,8 @@ Deno.test("repeatDigest differs with messages, tools, their order, template sett
     repeatDigest(requestOf(START, { tools: ["run", "look"] }), {}),
     repeatDigest(requestOf(START, { tools: ["look", "run"] }), {}),
     repeatDigest(requestOf(START, { settings: { enable_thinking: false } }), {}),
+    repeatDigest(requestOf(START), {}, { toolChoice: "none" }),
+    repeatDigest(requestOf(START), {}, { toolChoice: { name: "none" } }),
     repeatDigest(requestOf(START), { temperature: 1 }),
     repeatDigest(requestOf(START), { temperature: 1, stop: ["a", "b"] }),
     repeatDigest(requestOf(START), { temperature: 1, stop: ["b", "a"] }),

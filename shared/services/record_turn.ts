@@ -86,7 +86,7 @@ export class TurnRecorder {
       known: task === null ? null : views.known(task.uid)?.request ?? null,
     });
     const effective = effectiveSampling(task?.settings ?? null, agent.wished);
-    const digest = repeatDigest(units, effective.sampling);
+    const digest = repeatDigest(units, effective.sampling, { toolChoice: agent.toolChoice });
     const onRepeat = task?.settings.onRepeat ?? "resample";
     const wantsReplay = onRepeat === "replay" || (onRepeat === "auto" && agent.isRetry);
     const known = task !== null && wantsReplay ? inFlight.find(task.uid, digest) : null;

@@ -46,6 +46,11 @@ function refuseUnsupported(request: CreateTask): void {
   if (request.score !== "off") throw unsupported("score", "only off is supported");
   if (request.rollin !== undefined) throw unsupported("rollin", "teacher roll-in is not supported");
   if (request.reasoning_history !== "keep") throw unsupported("reasoning_history", "only keep is supported");
+  if (!request.capture) {
+    for (const budget of ["max_turns", "max_total_tokens"] as const) {
+      if (request[budget] !== undefined) throw unsupported(budget, "nothing is counted without capture");
+    }
+  }
   if (request.capture_extras.length > 0) throw unsupported("capture_extras", "no extra can be captured");
 }
 

@@ -44,7 +44,7 @@ Deno.test("taskSettings takes every field over", () => {
     max_turns: 1,
     max_total_tokens: 2,
     max_context_tokens: 3,
-    capture: false,
+    capture: true,
     history: "branch",
     echo: "lenient",
     on_repeat: "replay",
@@ -64,7 +64,7 @@ Deno.test("taskSettings takes every field over", () => {
     routingKey: "r",
     model: "m",
     metadata: { a: [1, null] },
-    capture: false,
+    capture: true,
     history: "branch",
     echo: "lenient",
     onRepeat: "replay",
@@ -101,5 +101,11 @@ Deno.test("taskSettings refuses what would have no effect", () => {
       assert.equal(thrown.details.field, field);
       return true;
     });
+  }
+});
+
+Deno.test("taskSettings refuses budgets that nothing would count", () => {
+  for (const budget of ["max_turns", "max_total_tokens"]) {
+    assert.throws(() => settingsOf({ capture: false, [budget]: 1 }), { code: "unsupported" });
   }
 });
