@@ -64,7 +64,7 @@ export function composeServices(adapters: Adapters, environment: Environment): C
   const inFlight = new CallsInFlight();
   const metrics = createMetrics({ callsInFlight: () => inFlight.total });
   const leases = new CallLeases({ store, clock, background });
-  const exporter = new TaskExporter({ store, views, models });
+  const exporter = new TaskExporter({ store, views, models, teacher: adapters.teacher?.name ?? null });
   return {
     ...adapters,
     models,

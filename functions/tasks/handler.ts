@@ -3,10 +3,13 @@
 import { type Context, Hono } from "hono";
 import type { TaskRecord } from "../../shared/core/task.ts";
 import { VerbatimError } from "../../shared/core/errors.ts";
+import { safetensors } from "../../shared/core/safetensors.ts";
+import { tensorsResponse, wantsTensors } from "../../shared/http/parts_body.ts";
 import { parseWith } from "../../shared/http/parse_with.ts";
 import { readBody } from "../../shared/http/read_body.ts";
 import { CreateTask, FinishTask, ListTasks, PutReward, ResultQuery } from "../../shared/schemas/tasks.ts";
 import { checkSamplingIds } from "../../shared/services/check_sampling_ids.ts";
+import { exportTensors } from "../../shared/services/export_tensors.ts";
 import { taskSettings } from "../../shared/services/task_settings.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { normalizeRewardsRoute } from "./normalize_rewards.ts";
@@ -139,7 +142,10 @@ async function result(context: Context, services: HandlerServices): Promise<Resp
   const query = parseWith(ResultQuery, context.req.query(), "query");
   const { task } = await services.tasks.getReadable(context.req.param("id") ?? "");
   const { format, roles, max_version_span: maxVersionSpan } = query;
-  return context.json(await services.exporter.result(task, { format, roles, maxVersionSpan }));
+  const exported = await services.exporter.result(task, { format, roles, maxVersionSpan });
+  if (format === "slime" || !wantsTensors(context.req.header("accept"))) return context.json(exported);
+  const { tensors, rest } = exportTensors(exported);
+  return tensorsResponse(safetensors(tensors, { verbatim: JSON.stringify(rest) }));
 }
 
 /** Where the caller reached us, as far as the request tells; a proxy in front is named by PUBLIC_URL. */

@@ -86,7 +86,7 @@ export const ListTasks = z.strictObject({
 
 /** `GET /tasks/ID/result`. */
 export const ResultQuery = z.strictObject({
-  format: z.enum(["region", "rows"]).default("region"),
+  format: z.enum(["region", "rows", "slime"]).default("region"),
   roles: z.string().transform((text) => text.split(",").map((role) => role.trim())).pipe(
     z.array(z.enum(["main", "branch", "side", "superseded"])).min(1),
   ).optional(),

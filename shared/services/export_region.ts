@@ -4,6 +4,7 @@ import { leaves } from "../core/leaves.ts";
 import { InconsistentSeries, tryPackPath } from "../core/packed_path.ts";
 import { exportHead, pathNotes, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
+import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 
 /** What every export begins with, why there is no region, and the region. */
 export interface RegionExport extends Record<string, unknown> {
@@ -11,7 +12,7 @@ export interface RegionExport extends Record<string, unknown> {
 }
 
 /** The region, or null with the reason. Three arrays of one length; observed tokens have mask 0 and logprob 0.0. */
-export function exportRegion(judged: JudgedTask): RegionExport {
+export function exportRegion(judged: JudgedTask, scores: FoundScores): RegionExport {
   const { judgement, forest } = judged;
   const rows = leaves(forest, judgement);
   const last = judgement.mainLine.at(-1);
@@ -26,13 +27,14 @@ export function exportRegion(judged: JudgedTask): RegionExport {
   const path = tryPackPath(forest.path(last).map((turn) => judged.turns[turn]!));
   if (path instanceof InconsistentSeries) return without(path.reason);
   return {
-    ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path])]),
+    ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path]), ...scores.notes]),
     reason: null,
     result: {
       prompt_token_ids: Array.from(path.prompt),
       completion_token_ids: Array.from(path.response),
       logprobs: Array.from(path.logprobs),
       loss_mask: Array.from(path.sampledMask),
+      ...scoreFields(pathScores(path, scores.kept, path.sampledMask)),
       weight_versions: versionShape(path.weightVersions),
       finish_reason: path.spans.at(-1)?.turn.record.finishReason,
       turns: path.spans.map((span) => spanShape(span, judged)),

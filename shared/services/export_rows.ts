@@ -6,6 +6,7 @@ import { InconsistentSeries, type PackedPath, tryPackPath } from "../core/packed
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import { exportHead, pathNotes, rolloutId, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
+import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 
 /** Which rows are wanted. */
 export interface RowFilter {
@@ -15,34 +16,59 @@ export interface RowFilter {
   readonly maxVersionSpan?: number | undefined;
 }
 
-/** Rows, the main line first. An invalid capture has none, nor has a task of which any wanted row is inconsistent. */
-export function exportRows(judged: JudgedTask, tokenizer: Tokenizer, filter: RowFilter): Record<string, unknown> {
+/** One leaf's path, and what of it trains. */
+export interface PackedRow {
+  readonly leaf: Leaf;
+  readonly path: PackedPath;
+  /** 1 where a token trains in this row. */
+  readonly lossMask: Uint8Array;
+}
+
+/** Rows, the main line first; why there are none, or null; what their reader should know. */
+export interface PackedRows {
+  readonly rows: readonly PackedRow[];
+  readonly reason: string | null;
+  readonly notes: readonly string[];
+}
+
+/** Packs the rows that the filter lets through. An invalid capture has none, nor has a task of which any of them is inconsistent. */
+export function packRows(judged: JudgedTask, filter: RowFilter): PackedRows {
   const { task, judgement, forest } = judged;
-  const without = (reason: string | null) => ({ ...exportHead(judged, reason, judgement.notes), rows: [] });
   const reason = !task.settings.capture ? "not captured" : judgement.capture.valid ? null : judgement.capture.reason;
-  if (reason !== null) return without(reason);
+  if (reason !== null) return { rows: [], reason, notes: judgement.notes };
   const span = filter.maxVersionSpan ?? task.settings.maxVersionSpan;
   const wanted = leaves(forest, judgement).filter((leaf) => filter.roles?.includes(leaf.role) ?? true);
   const packed: { readonly leaf: Leaf; readonly path: PackedPath }[] = [];
   for (const leaf of wanted) {
     const path = tryPackPath(leaf.path.map((turn) => judged.turns[turn]!));
-    if (path instanceof InconsistentSeries) return without(path.reason);
+    if (path instanceof InconsistentSeries) return { rows: [], reason: path.reason, notes: judgement.notes };
     packed.push({ leaf, path });
   }
   const within = packed.filter(({ path }) => span === null || versionsOf(path) <= span);
   const owned = new Set<number>();
   const rows = within.map(({ leaf, path }) => {
     const trains = task.settings.trainRoles.includes(leaf.role);
-    return rowShape(judged, tokenizer, { leaf, path, lossMask: lossMask(path, trains ? owned : null) });
+    return { leaf, path, lossMask: lossMask(path, trains ? owned : null) };
   });
-  const trainedTokens = rows.reduce((sum, row) => sum + row.trained_tokens, 0);
   const notes = [
     ...judgement.notes,
     ...pathNotes(within.map(({ path }) => path)),
     ...(within.length < packed.length ? ["rows_over_max_version_span"] : []),
   ];
+  return { rows, reason: rows.length === 0 ? "nothing was generated" : null, notes };
+}
+
+/** Rows on the wire. */
+export function exportRows(
+  judged: JudgedTask,
+  filter: RowFilter,
+  parts: { readonly tokenizer: Tokenizer; readonly scores: FoundScores },
+): Record<string, unknown> {
+  const packed = packRows(judged, filter);
+  const rows = packed.rows.map((row) => rowShape(judged, row, parts));
+  const trainedTokens = rows.reduce((sum, row) => sum + row.trained_tokens, 0);
   return {
-    ...exportHead(judged, rows.length === 0 ? "nothing was generated" : null, notes),
+    ...exportHead(judged, packed.reason, [...packed.notes, ...parts.scores.notes]),
     rows: rows.map((row) => ({ ...row, rows_in_rollout: rows.length, trained_tokens_in_rollout: trainedTokens })),
   };
 }
@@ -61,8 +87,8 @@ function lossMask(path: PackedPath, owned: Set<number> | null): Uint8Array {
 
 function rowShape(
   judged: JudgedTask,
-  tokenizer: Tokenizer,
-  row: { readonly leaf: Leaf; readonly path: PackedPath; readonly lossMask: Uint8Array },
+  row: PackedRow,
+  { tokenizer, scores }: { readonly tokenizer: Tokenizer; readonly scores: FoundScores },
 ): Record<string, unknown> & { trained_tokens: number } {
   const { leaf, path, lossMask } = row;
   return {
@@ -72,15 +98,21 @@ function rowShape(
     sampled_mask: Array.from(path.sampledMask),
     loss_mask: Array.from(lossMask),
     logprobs: Array.from(path.logprobs),
+    ...scoreFields(pathScores(path, scores.kept, lossMask)),
     weight_versions: versionShape(path.weightVersions),
     role: leaf.role,
     path: leaf.path,
     turns: path.spans.map((span) => spanShape(span, judged)),
-    truncated: path.spans.at(-1)?.turn.record.finish.type === "length" || judged.task.outcome === "truncated",
+    truncated: isTruncated(judged, path),
     response: tokenizer.decode(path.response),
     rollout_id: rolloutId(judged.task),
     trained_tokens: lossMask.reduce((sum, bit) => sum + bit, 0),
   };
+}
+
+/** Whether the row ends where a limit was, or the outcome says so. */
+export function isTruncated(judged: JudgedTask, path: PackedPath): boolean {
+  return path.spans.at(-1)?.turn.record.finish.type === "length" || judged.task.outcome === "truncated";
 }
 
 function versionsOf(path: PackedPath): number {

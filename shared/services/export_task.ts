@@ -6,22 +6,33 @@ import type { TaskStore } from "../ports/task_store.ts";
 import { explainTask } from "./explain_task.ts";
 import { exportRegion, type RegionExport } from "./export_region.ts";
 import { exportRows } from "./export_rows.ts";
+import { exportSlime } from "./export_slime.ts";
 import { type JudgedTask, judgeTask } from "./judged_task.ts";
+import { findScores, type FoundScores } from "./kept_scores.ts";
 import type { ModelCatalog } from "./model_catalog.ts";
 import type { TaskViews } from "./task_views.ts";
 
 /** Which form of the result. */
 export interface ResultRequest {
-  readonly format: "region" | "rows";
+  readonly format: "region" | "rows" | "slime";
   readonly roles?: readonly TurnRole[] | undefined;
   readonly maxVersionSpan?: number | undefined;
 }
 
+/** What exporting needs. */
+export interface ExportContext {
+  readonly store: TaskStore;
+  readonly views: TaskViews;
+  readonly models: ModelCatalog;
+  /** Whose scores exports carry first; null where no teacher is configured. */
+  readonly teacher?: string | null;
+}
+
 /** Exports tasks. */
 export class TaskExporter {
-  readonly #context: { readonly store: TaskStore; readonly views: TaskViews; readonly models: ModelCatalog };
+  readonly #context: ExportContext;
 
-  constructor(context: { readonly store: TaskStore; readonly views: TaskViews; readonly models: ModelCatalog }) {
+  constructor(context: ExportContext) {
     this.#context = context;
   }
 
@@ -32,14 +43,21 @@ export class TaskExporter {
 
   /** The main line as one region, or null with the reason. */
   async region(task: TaskRecord): Promise<RegionExport> {
-    return exportRegion(await this.judged(task));
+    const [judged, scores] = await Promise.all([this.judged(task), this.#scores(task)]);
+    return exportRegion(judged, scores);
   }
 
   /** The result in the form asked for. */
   async result(task: TaskRecord, request: ResultRequest): Promise<Record<string, unknown>> {
-    const judged = await this.judged(task);
-    if (request.format === "region") return exportRegion(judged);
-    return exportRows(judged, this.#context.models.resolve(task.settings.model).renderer.tokenizer, request);
+    const [judged, scores] = await Promise.all([this.judged(task), this.#scores(task)]);
+    if (request.format === "region") return exportRegion(judged, scores);
+    const { tokenizer } = this.#context.models.resolve(task.settings.model).renderer;
+    const exported = request.format === "rows" ? exportRows : exportSlime;
+    return exported(judged, request, { tokenizer, scores });
+  }
+
+  #scores(task: TaskRecord): Promise<FoundScores> {
+    return findScores(this.#context.store, task, this.#context.teacher ?? null);
   }
 
   /** The decisions on every answered request. */

@@ -36,6 +36,9 @@ export interface TeacherScorerOptions {
   readonly random: () => number;
 }
 
+/** What a store takes for a name. */
+const MOST_NAME = 256;
+
 /** Scores sequences, some at a time. */
 export class TeacherScorer {
   /** Name and limits. */
@@ -45,6 +48,12 @@ export class TeacherScorer {
   constructor(options: TeacherScorerOptions) {
     this.options = options;
     this.#slots = new Slots(options.concurrency);
+  }
+
+  /** Under which its scores are kept: what it is and which weights it has. */
+  get name(): string {
+    const { model, weightVersion } = this.options;
+    return `${model}@${weightVersion ?? ""}`.slice(-MOST_NAME);
   }
 
   /** Who scores. */
