@@ -1,5 +1,5 @@
 /**
- * The tables of a byte-level BPE vocabulary: all that encoding needs, as typed arrays that a worker can share. It only reads
+ * The tables of a BPE vocabulary, read here for byte-level ones: all that encoding needs, as typed arrays that a worker can share. It only reads
  * files; it does not encode.
  */
 
@@ -11,13 +11,15 @@ import { type HfAddedToken, type HfDescription, isObject, type JsonObject } from
 export interface BpeData {
   /** The id of each single byte. */
   readonly byteIds: Uint32Array;
+  /** Characters that merging begins with, others being spelled in bytes; null: all are. */
+  readonly characters: Uint32Array | null;
   /** Left and right id of every merge, by rank. */
   readonly mergePairs: Uint32Array;
   /** Open addressing over `mergePairs`: slots of left id, right id, rank + 1 (0: empty), merged id. */
   readonly mergeTable: Uint32Array;
   /** Finds a pre-token that is a token as it stands; null where merges alone decide. */
   readonly wholeTokens: WholeTokens | null;
-  readonly normalization: "NFC" | "NFD" | "NFKC" | "NFKD" | null;
+  readonly normalization: "NFC" | "NFD" | "NFKC" | "NFKD" | readonly TextEdit[] | null;
   /** The pre-tokenisers before the byte-level one. */
   readonly preTokenizers: readonly JsonObject[];
   readonly addedTokens: readonly HfAddedToken[];
@@ -25,6 +27,11 @@ export interface BpeData {
   readonly before: readonly number[];
   readonly after: readonly number[];
 }
+
+/** A normaliser that edits text. */
+export type TextEdit =
+  | { readonly type: "prepend"; readonly text: string }
+  | { readonly type: "replace"; readonly find: string; readonly text: string };
 
 /** Open addressing from a token's bytes to id + 1 (0: empty). */
 export interface WholeTokens {
@@ -62,6 +69,7 @@ export function bpeData(description: HfDescription, tokens: TokenBytes): BpeData
   if (merges === null) return null;
   return {
     byteIds,
+    characters: null,
     ...merges,
     wholeTokens: model["ignore_merges"] === true ? wholeTokensOf(tokens) : null,
     normalization,
@@ -81,7 +89,8 @@ function byteIdsOf(vocabulary: JsonObject): Uint32Array | null {
   return ids;
 }
 
-function mergesOf(
+/** Pairs and table of the merges; null where one is not of the vocabulary. */
+export function mergesOf(
   vocabulary: JsonObject,
   merges: readonly unknown[],
 ): { mergePairs: Uint32Array; mergeTable: Uint32Array } | null {
@@ -169,7 +178,7 @@ function preTokenizersOf(preTokenizer: unknown): JsonObject[] | null {
 const GPT2_PATTERN = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 /** The ids around a text, as far as the post-processor is a template of special tokens; null: only the library knows. */
-function frameOf(postProcessor: unknown): { before: number[]; after: number[] } | null {
+export function frameOf(postProcessor: unknown): { before: number[]; after: number[] } | null {
   if (postProcessor === null || postProcessor === undefined) return { before: [], after: [] };
   if (!isObject(postProcessor)) return null;
   switch (postProcessor["type"]) {

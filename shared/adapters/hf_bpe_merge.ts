@@ -1,4 +1,4 @@
-/** The merge loop of byte-level BPE: bytes to ids by the ranks of a table. It knows neither text nor pre-tokenisation. */
+/** The merge loop of BPE: bytes or ids to ids by the ranks of a table. It knows neither text nor pre-tokenisation. */
 
 import { type BpeData, mergeSlot } from "./hf_bpe_data.ts";
 
@@ -25,12 +25,26 @@ export class BpeMerger {
 
   /** The ids of the first `length` bytes, valid until the next call. */
   merge(bytes: Uint8Array, length: number): Uint32Array {
-    if (this.#symbols.length < length) {
-      this.#symbols = new Uint32Array(length * 2);
-      this.#ranks = new Uint32Array(length * 2);
-    }
+    this.#reserve(length);
     const symbols = this.#symbols;
     for (let index = 0; index < length; index++) symbols[index] = this.#byteIds[bytes[index]!]!;
+    return this.#merge(length);
+  }
+
+  /** The ids that the first `length` ids merge to, valid until the next call. */
+  mergeIds(ids: Uint32Array, length: number): Uint32Array {
+    this.#reserve(length);
+    this.#symbols.set(ids.subarray(0, length));
+    return this.#merge(length);
+  }
+
+  #reserve(length: number): void {
+    if (this.#symbols.length >= length) return;
+    this.#symbols = new Uint32Array(length * 2);
+    this.#ranks = new Uint32Array(length * 2);
+  }
+
+  #merge(length: number): Uint32Array {
     return length <= SCAN_LIMIT ? this.#scan(length) : this.#heap(length);
   }
 

@@ -1,5 +1,5 @@
 /**
- * Encoding and decoding for one vocabulary: byte-level BPE by its own tables, everything else by the library. It decides
+ * Encoding and decoding for one vocabulary: BPE by its own tables, everything else by the library. It decides
  * which, and knows nothing of workers.
  */
 
@@ -8,7 +8,9 @@ import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import { VerbatimError } from "../core/errors.ts";
 import type { IncrementalDecoder } from "../ports/tokenizer.ts";
 import { type BpeData, bpeData } from "./hf_bpe_data.ts";
+import { BpeEncoder } from "./hf_bpe_encoder.ts";
 import { ByteLevelDecoder, type TokenBytes, tokenBytes } from "./hf_byte_level.ts";
+import { characterBpeData } from "./hf_character_bpe.ts";
 import { createEncoder, type Encoder, type EncoderSource, type LibrarySource } from "./hf_encoder.ts";
 import { type HfDescription, isObject } from "./hf_files.ts";
 import { hfFingerprint } from "./hf_fingerprint.ts";
@@ -32,7 +34,7 @@ export interface Codec {
   readonly longText: number;
 }
 
-const LONG_TEXT = { bpe: 50_000, library: 10_000 };
+const LONG_TEXT = { bpe: 50_000, characters: 20_000, library: 10_000 };
 
 export function createCodec(description: HfDescription): Codec {
   mustNotHaveSingleWords(description);
@@ -58,15 +60,17 @@ function bpeCodec({ specialIds }: HfDescription, tokens: TokenBytes, data: BpeDa
 
 function libraryCodec(description: HfDescription, tokens: TokenBytes | null): Codec {
   const { tokenizerJson, tokenizerConfig, specialIds, addedTokens } = description;
-  const source: LibrarySource = { type: "library", tokenizerJson, tokenizerConfig, addedTokens };
+  const characters = tokens === null ? characterBpeData(description) : null;
   const library = new LibraryTokenizer(tokenizerJson, tokenizerConfig);
+  const librarySource: LibrarySource = { type: "library", tokenizerJson, tokenizerConfig, addedTokens };
+  const source: EncoderSource = characters === null ? librarySource : { type: "bpe", data: characters };
   let fingerprint: string | null = null;
   return {
-    encoder: new LibraryEncoder(source, library),
+    encoder: characters === null ? new LibraryEncoder(librarySource, library) : new BpeEncoder(characters),
     decoding: tokens === null ? libraryDecoding(library, specialIds) : byteLevelDecoding(tokens, specialIds),
     source,
     fingerprint: () => fingerprint ??= hfFingerprint(description),
-    longText: LONG_TEXT.library,
+    longText: characters === null ? LONG_TEXT.library : LONG_TEXT.characters,
   };
 }
 
