@@ -18,7 +18,7 @@ import { type Caller, identifyCaller } from "./identify_caller.ts";
 import { readChatCompletion } from "./chat_completions.ts";
 import type { Dialect, DialectErrors, ReadContext, ReadDialect } from "./dialect.ts";
 import { readMessagesRequest } from "./messages_request.ts";
-import { openaiErrors } from "./openai_errors.ts";
+import { openaiErrors, responsesErrors } from "./openai_errors.ts";
 import { readResponsesRequest } from "./responses_request.ts";
 
 /** The agents' endpoints under `/v1`, and under `/k/KEY/v1` for scaffolds that can only be given a URL. */
@@ -33,7 +33,7 @@ export function createProxyTurnApp(services: HandlerServices): Hono {
       app.post(`${path}/count_tokens`, (context) => countTokens(context, services));
     }
     app.post(`${prefix}/chat/completions`, (context) => answer(context, services, openaiErrors, readChatCompletion));
-    app.post(`${prefix}/responses`, (context) => answer(context, services, openaiErrors, readResponsesRequest));
+    app.post(`${prefix}/responses`, (context) => answer(context, services, responsesErrors, readResponsesRequest));
     app.get(`${prefix}/models`, (context) => models(context, services));
     app.get(`${prefix}/models/:model{.+}`, (context) => oneModel(context, services));
   }

@@ -8,8 +8,24 @@ export const openaiErrors: DialectErrors = {
   response: (error) => ({ status: agentStatus(error), body: openaiErrorBody(error) }),
 };
 
+/** The same, where the messages of a request are its `input`. */
+export const responsesErrors: DialectErrors = {
+  response(error) {
+    const body = openaiErrorBody(error);
+    const param = body.error.param?.replace(/^messages\b/, "input") ?? null;
+    return { status: agentStatus(error), body: { error: { ...body.error, param } } };
+  },
+};
+
+interface OpenaiError {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string;
+}
+
 /** An error's body. */
-export function openaiErrorBody(error: VerbatimError): Record<string, unknown> {
+export function openaiErrorBody(error: VerbatimError): { readonly error: OpenaiError } {
   const field = error.details?.field;
   return {
     error: {

@@ -265,12 +265,16 @@ Deno.test("tools that agents offer by habit are left out and named; what asks fo
       [{ ...first, tool_choice: { type: "function", name: "fly" } }, "invalid_request", "tool_choice"],
       [{ model: "m" }, "invalid_request", "input"],
       [{ input: [] }, "invalid_request", "input"],
-      [{ input: [{ role: "user", content: [{ type: "input_image", image_url: "data:," }] }] }, "unsupported", null],
+      [
+        { input: [{ role: "user", content: [{ type: "input_image", image_url: "data:," }] }] },
+        "unsupported",
+        "input.0.content",
+      ],
     ] as const
   ) {
     const { status, body: refused } = await post(harness(), key, body, RESPONSES);
     assert.deepEqual([status, refused.error.code], [400, code], JSON.stringify(refused));
-    if (param !== null) assert.equal(refused.error.param, param);
+    assert.equal(refused.error.param, param);
     assert.equal(refused.error.type, "invalid_request_error");
   }
 });
