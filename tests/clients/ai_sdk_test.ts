@@ -12,7 +12,13 @@ import { type Endpoint, trial } from "./trial.ts";
 const WRITTEN_ANEW = { echoes: ["representation", "representation", "representation"] };
 const AS_VALUES = { echoes: ["representation", "representation", "exact"] };
 
-const PROVIDERS: readonly (readonly [name: string, modelOf: (endpoint: Endpoint) => LanguageModel])[] = [
+type Options = Record<string, Record<string, boolean | string[]>>;
+
+const PROVIDERS: readonly (readonly [
+  name: string,
+  modelOf: (endpoint: Endpoint) => LanguageModel,
+  options?: Options,
+])[] = [
   [
     "openai-compatible",
     ({ openaiBaseUrl: baseURL, apiKey, model }) =>
@@ -21,18 +27,23 @@ const PROVIDERS: readonly (readonly [name: string, modelOf: (endpoint: Endpoint)
   ["openai, chat", ({ openaiBaseUrl: baseURL, apiKey, model }) => createOpenAI({ baseURL, apiKey }).chat(model)],
   ["openai, Responses", ({ openaiBaseUrl: baseURL, apiKey, model }) => createOpenAI({ baseURL, apiKey })(model)],
   [
+    "openai, Responses without store",
+    ({ openaiBaseUrl: baseURL, apiKey, model }) => createOpenAI({ baseURL, apiKey })(model),
+    { openai: { store: false, include: ["reasoning.encrypted_content"] } },
+  ],
+  [
     "anthropic",
     ({ anthropicBaseUrl, apiKey, model }) => createAnthropic({ baseURL: `${anthropicBaseUrl}/v1`, apiKey })(model),
   ],
 ];
 
-for (const [name, modelOf] of PROVIDERS) {
+for (const [name, modelOf, options] of PROVIDERS) {
   const expected = name === "anthropic" ? AS_VALUES : WRITTEN_ANEW;
 
   Deno.test(`ai: generateText over ${name}`, async () => {
     await trial(async (endpoint) => {
       const called: string[] = [];
-      const { text } = await generateText(settings(modelOf(endpoint), called));
+      const { text } = await generateText(settings(modelOf(endpoint), called, options));
       assert.deepEqual(called, CALLS);
       return text;
     }, expected);
@@ -42,7 +53,7 @@ for (const [name, modelOf] of PROVIDERS) {
     await trial(async (endpoint) => {
       const called: string[] = [];
       const result = streamText({
-        ...settings(modelOf(endpoint), called),
+        ...settings(modelOf(endpoint), called, options),
         onError: ({ error }) => assert.fail(String(error)),
       });
       let text = "";
@@ -53,7 +64,7 @@ for (const [name, modelOf] of PROVIDERS) {
   });
 }
 
-function settings(model: LanguageModel, called: string[]) {
+function settings(model: LanguageModel, called: string[], providerOptions: Options = {}) {
   const tools: ToolSet = Object.fromEntries(TOOLS.map(({ name, description, parameters }) => [
     name,
     tool({
@@ -65,5 +76,13 @@ function settings(model: LanguageModel, called: string[]) {
       },
     }),
   ]));
-  return { model, tools, prompt: REQUEST, maxOutputTokens: 1000, stopWhen: stepCountIs(8), maxRetries: 0 };
+  return {
+    model,
+    tools,
+    providerOptions,
+    prompt: REQUEST,
+    maxOutputTokens: 1000,
+    stopWhen: stepCountIs(8),
+    maxRetries: 0,
+  };
 }
