@@ -10,6 +10,8 @@ export interface OverheadCell {
   readonly promptTokens: number;
   /** Turns of one slice, all agents together. */
   readonly turnsPerSlice: number;
+  /** Measured turns of one task; then its agent takes up another one, since the prompts would outgrow their row. */
+  readonly turnsPerTask: number;
 }
 
 /** The sizes of one run. */
@@ -17,12 +19,12 @@ export interface BenchPlan {
   /** Goes before the others and is not reported: a server's code is compiled while it serves its first thousands of turns. */
   readonly warmUp: OverheadCell;
   readonly cells: readonly OverheadCell[];
-  /** Slices of each target in a cell. */
+  /** Most slices of each target in a cell. */
   readonly rounds: number;
+  /** After this long a cell begins no further round: a busy machine gets fewer. */
+  readonly cellMs: number;
   /** A slice that takes longer ends before all its turns are begun. */
   readonly sliceMs: number;
-  /** Measured turns of one task; then its agent takes up another one. */
-  readonly turnsPerTask: number;
   /** Whole prompts that are encoded at once while the event loop is watched. */
   readonly stall: { readonly prompts: number; readonly promptTokens: number };
   readonly longTask: LongTaskPlan;
@@ -30,6 +32,8 @@ export interface BenchPlan {
   readonly coldStarts: number;
   /** The teacher's reply that is read. */
   readonly scan: { readonly positions: number; readonly topK: number; readonly rounds: number };
+  /** After this long no further cell is begun; what is left out is named. */
+  readonly budgetMs: number;
   /** The whole run is given up after this long. */
   readonly deadlineMs: number;
 }
@@ -38,43 +42,45 @@ const K = 1024;
 
 /** The grid of the README. */
 export const FULL_PLAN: BenchPlan = {
-  warmUp: { sessions: 8, promptTokens: K, turnsPerSlice: 600 },
+  warmUp: { sessions: 8, promptTokens: K, turnsPerSlice: 600, turnsPerTask: 12 },
   cells: [
-    { sessions: 1, promptTokens: K, turnsPerSlice: 400 },
-    { sessions: 32, promptTokens: K, turnsPerSlice: 1024 },
-    { sessions: 256, promptTokens: K, turnsPerSlice: 1024 },
-    { sessions: 1, promptTokens: 8 * K, turnsPerSlice: 256 },
-    { sessions: 32, promptTokens: 8 * K, turnsPerSlice: 768 },
-    { sessions: 256, promptTokens: 8 * K, turnsPerSlice: 768 },
-    { sessions: 1, promptTokens: 32 * K, turnsPerSlice: 128 },
-    { sessions: 32, promptTokens: 32 * K, turnsPerSlice: 256 },
-    { sessions: 256, promptTokens: 32 * K, turnsPerSlice: 512 },
-    { sessions: 1, promptTokens: 128 * K, turnsPerSlice: 48 },
-    { sessions: 32, promptTokens: 128 * K, turnsPerSlice: 96 },
+    { sessions: 1, promptTokens: K, turnsPerSlice: 400, turnsPerTask: 12 },
+    { sessions: 32, promptTokens: K, turnsPerSlice: 1024, turnsPerTask: 12 },
+    { sessions: 256, promptTokens: K, turnsPerSlice: 1024, turnsPerTask: 12 },
+    { sessions: 1, promptTokens: 8 * K, turnsPerSlice: 256, turnsPerTask: 12 },
+    { sessions: 32, promptTokens: 8 * K, turnsPerSlice: 768, turnsPerTask: 12 },
+    { sessions: 256, promptTokens: 8 * K, turnsPerSlice: 768, turnsPerTask: 12 },
+    { sessions: 1, promptTokens: 32 * K, turnsPerSlice: 128, turnsPerTask: 24 },
+    { sessions: 32, promptTokens: 32 * K, turnsPerSlice: 256, turnsPerTask: 24 },
+    { sessions: 256, promptTokens: 32 * K, turnsPerSlice: 512, turnsPerTask: 24 },
+    { sessions: 1, promptTokens: 128 * K, turnsPerSlice: 48, turnsPerTask: 24 },
+    { sessions: 32, promptTokens: 128 * K, turnsPerSlice: 96, turnsPerTask: 24 },
   ],
   rounds: 5,
+  cellMs: 15_000,
   sliceMs: 2000,
-  turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 128 * K },
   coldStarts: 3,
   longTask: { turns: 400, promptTokens: 64 * K, rounds: 5 },
   scan: { positions: 128 * K, topK: 20, rounds: 3 },
-  deadlineMs: 290_000,
+  budgetMs: 240_000,
+  deadlineMs: 600_000,
 };
 
 /** Enough to see that everything works, and roughly where it stands. */
 export const QUICK_PLAN: BenchPlan = {
-  warmUp: { sessions: 8, promptTokens: K, turnsPerSlice: 400 },
+  warmUp: { sessions: 8, promptTokens: K, turnsPerSlice: 400, turnsPerTask: 12 },
   cells: [
-    { sessions: 1, promptTokens: K, turnsPerSlice: 128 },
-    { sessions: 32, promptTokens: 8 * K, turnsPerSlice: 512 },
+    { sessions: 1, promptTokens: K, turnsPerSlice: 128, turnsPerTask: 12 },
+    { sessions: 32, promptTokens: 8 * K, turnsPerSlice: 512, turnsPerTask: 12 },
   ],
   rounds: 3,
+  cellMs: 15_000,
   sliceMs: 2000,
-  turnsPerTask: 12,
   stall: { prompts: 8, promptTokens: 32 * K },
   coldStarts: 1,
   longTask: { turns: 100, promptTokens: 16 * K, rounds: 1 },
   scan: { positions: 8 * K, topK: 20, rounds: 1 },
-  deadlineMs: 120_000,
+  budgetMs: 60_000,
+  deadlineMs: 300_000,
 };

@@ -12,18 +12,19 @@ import { median, quantile } from "./statistics.ts";
 import { qwen3Tokenizer } from "../fixtures/qwen3_tokenizer.ts";
 
 const TINY_PLAN: BenchPlan = {
-  warmUp: { sessions: 2, promptTokens: 1024, turnsPerSlice: 4 },
+  warmUp: { sessions: 2, promptTokens: 1024, turnsPerSlice: 4, turnsPerTask: 3 },
   cells: [
-    { sessions: 1, promptTokens: 1024, turnsPerSlice: 4 },
-    { sessions: 3, promptTokens: 2048, turnsPerSlice: 6 },
+    { sessions: 1, promptTokens: 1024, turnsPerSlice: 4, turnsPerTask: 3 },
+    { sessions: 3, promptTokens: 2048, turnsPerSlice: 6, turnsPerTask: 3 },
   ],
   rounds: 2,
+  cellMs: 60_000,
   sliceMs: 60_000,
-  turnsPerTask: 3,
   stall: { prompts: 2, promptTokens: 1024 },
   coldStarts: 1,
   longTask: { turns: 20, promptTokens: 4096, rounds: 1 },
   scan: { positions: 256, topK: 3, rounds: 1 },
+  budgetMs: 60_000,
   deadlineMs: 120_000,
 };
 
@@ -34,7 +35,7 @@ Deno.test("runBench measures every row of its plan without a failed request", as
   for (const { cell, turns, promptTokens, gateway, relay, ratio } of results.rows) {
     const first = Math.max(
       cell.sessions,
-      Math.ceil(2 * cell.turnsPerSlice / TINY_PLAN.turnsPerTask * (cell.sessions > 1 ? 1.25 : 1)),
+      Math.ceil(2 * cell.turnsPerSlice / cell.turnsPerTask * (cell.sessions > 1 ? 1.25 : 1)),
     );
     assert.equal(turns, 2 * (first + TINY_PLAN.rounds * cell.turnsPerSlice));
     assert.ok(Math.abs(promptTokens / cell.promptTokens - 1) < 0.1, `${promptTokens} for ${cell.promptTokens}`);

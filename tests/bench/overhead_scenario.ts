@@ -30,6 +30,7 @@ export interface OverheadRow {
   /** The gateway's turns a second over the relay's, median over the rounds. */
   readonly ratio: number;
   readonly turns: number;
+  readonly rounds: number;
   readonly failures: readonly string[];
 }
 
@@ -43,12 +44,12 @@ export async function measureOverhead(
   options: { readonly plan: BenchPlan; readonly sizes: PromptSizes; readonly signal: AbortSignal },
 ): Promise<OverheadRow> {
   const { plan, signal } = options;
-  const needed = Math.ceil(plan.rounds * cell.turnsPerSlice / plan.turnsPerTask * (cell.sessions > 1 ? SPARE : 1));
+  const needed = Math.ceil(plan.rounds * cell.turnsPerSlice / cell.turnsPerTask * (cell.sessions > 1 ? SPARE : 1));
   const conversations = Math.max(cell.sessions, needed);
   const begun = Array.from(
     { length: conversations },
     (_, seed) =>
-      conversationOf(options.sizes, { ...cell, turns: plan.turnsPerTask, seed: seed + cell.sessions * 1000 }),
+      conversationOf(options.sizes, { ...cell, turns: cell.turnsPerTask, seed: seed + cell.sessions * 1000 }),
   );
   const runs = await Promise.all(
     [targets.relay, targets.gateway].map(async (target) => ({
@@ -59,11 +60,13 @@ export async function measureOverhead(
     })),
   );
   const load = { sessions: cell.sessions, signal };
-  const slice = { ...load, turns: cell.turnsPerSlice, mostMs: plan.sliceMs, requestsPerTask: 1 + plan.turnsPerTask };
+  const slice = { ...load, turns: cell.turnsPerSlice, mostMs: plan.sliceMs, requestsPerTask: 1 + cell.turnsPerTask };
   for (const run of runs) {
     run.first.push(await runTurns(run.target, run.pool, { ...load, turns: conversations, requestsPerTask: 1 }));
   }
+  const startedAt = performance.now();
   for (let round = 0; round < plan.rounds; round++) {
+    if (round > 0 && performance.now() - startedAt > plan.cellMs) break;
     for (const run of round % 2 === 0 ? runs : runs.toReversed()) {
       run.slices.push(await runTurns(run.target, run.pool, slice));
     }
@@ -76,6 +79,7 @@ export async function measureOverhead(
     gateway: figuresOf(gateway!.first, gateway!.slices),
     relay: figuresOf(relay!.first, relay!.slices),
     ratio: median(gateway!.slices.map((slice, round) => turnsPerS(slice) / turnsPerS(relay!.slices[round]!))),
+    rounds: gateway!.slices.length,
     turns: all.reduce((sum, slice) => sum + slice.turnMs.length, 0),
     failures: runs.flatMap((run) =>
       [...run.first, ...run.slices].flatMap((slice) => slice.failures.map((why) => `${run.target.name}: ${why}`))

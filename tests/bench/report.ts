@@ -14,17 +14,17 @@ export interface BenchMachine {
 
 /** The tables, headed by machine and versions. */
 export function reportOf(results: BenchResults, machine: BenchMachine): string {
-  const { plan } = results;
   const turns = results.rows.reduce((sum, row) => sum + row.turns, 0);
   const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`).join(", ");
   return [
     `${machine.cores} cores (${machine.cpu}), ${machine.system}; ${versions}. ` +
     `Load average before: ${
       results.loadBefore.toFixed(1)
-    }. ${plan.rounds} rounds, ${turns} turns, ${results.failures.length} failed requests, ` +
+    }. ${turns} turns, ${results.failures.length} failed requests, ` +
     `${(results.elapsedMs / 1000).toFixed(0)} s in all.`,
     `**Turns** (the ratio is the gateway's turns a second over the bare relay's)`,
     overheadTable(results.rows),
+    ...skippedRows(results),
     `**CPU**`,
     cpuTable(results.rows),
     `**A long task** (prompts of ${sizeName(results.plan.longTask.promptTokens)} tokens)`,
@@ -35,6 +35,12 @@ export function reportOf(results: BenchResults, machine: BenchMachine): string {
     `(${megabytes(results.scan.replyBytes)} MB of JSON, ${megabytes(results.scan.resultBytes)} MB of arrays)`,
     scanTable(results),
   ].join("\n\n") + "\n";
+}
+
+function skippedRows({ skipped }: BenchResults): string[] {
+  if (skipped.length === 0) return [];
+  const rows = skipped.map(({ sessions, promptTokens }) => `${sessions} sessions of ${sizeName(promptTokens)}`);
+  return [`The machine was too busy; no time was left for ${rows.join(", ")}.`];
 }
 
 function overheadTable(rows: readonly OverheadRow[]): string {
@@ -69,6 +75,7 @@ function cpuTable(rows: readonly OverheadRow[]): string {
     [
       "sessions",
       "prompt tokens",
+      "rounds",
       "gateway CPU ms a turn",
       "relay CPU ms a turn",
       "load generator, cores (gateway)",
@@ -76,9 +83,10 @@ function cpuTable(rows: readonly OverheadRow[]): string {
       "gateway first turn p50 ms",
       "relay first turn p50 ms",
     ],
-    rows.map(({ cell, gateway, relay }) => [
+    rows.map(({ cell, rounds, gateway, relay }) => [
       String(cell.sessions),
       sizeName(cell.promptTokens),
+      String(rounds),
       figure(gateway.cpuMsPerTurn),
       figure(relay.cpuMsPerTurn),
       figure(gateway.loadCores),

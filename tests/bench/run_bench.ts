@@ -1,6 +1,6 @@
 /** All scenarios, one after the other. */
 
-import type { BenchPlan } from "./bench_plan.ts";
+import type { BenchPlan, OverheadCell } from "./bench_plan.ts";
 import { startTargets } from "./bench_targets.ts";
 import { type ColdStart, measureColdStart } from "./cold_start_scenario.ts";
 import { measureOverhead, type OverheadRow } from "./overhead_scenario.ts";
@@ -13,6 +13,8 @@ import { measureStall, type StallFigures } from "./stall_scenario.ts";
 export interface BenchResults {
   readonly plan: BenchPlan;
   readonly rows: readonly OverheadRow[];
+  /** Cells that there was no time for. */
+  readonly skipped: readonly OverheadCell[];
   readonly stall: { readonly gateway: StallFigures; readonly relay: StallFigures };
   readonly coldStarts: readonly ColdStart[];
   readonly longTask: LongTaskFigures;
@@ -50,11 +52,6 @@ export async function runBench(
   const sizes = await measureSizes(targets.gateway.process.url);
   note("warm-up");
   const warmUp = await measureOverhead(targets, plan.warmUp, { plan, sizes, signal });
-  const rows: OverheadRow[] = [];
-  for (const cell of plan.cells) {
-    note(`${cell.sessions} sessions, prompts of ${cell.promptTokens} tokens`);
-    rows.push(await measureOverhead(targets, cell, { plan, sizes, signal }));
-  }
   note(`${plan.stall.prompts} first prompts of ${plan.stall.promptTokens} tokens at once`);
   const stall = {
     gateway: await measureStall(targets.gateway, { plan, sizes, signal }),
@@ -62,6 +59,16 @@ export async function runBench(
   };
   note(`a task of ${plan.longTask.turns} turns`);
   const longTask = await measureLongTask(targets.gateway, { plan: plan.longTask, sizes, signal });
+  const rows: OverheadRow[] = [];
+  const skipped: OverheadCell[] = [];
+  for (const cell of plan.cells) {
+    if (performance.now() - startedAt > plan.budgetMs) {
+      skipped.push(cell);
+      continue;
+    }
+    note(`${cell.sessions} sessions, prompts of ${cell.promptTokens} tokens`);
+    rows.push(await measureOverhead(targets, cell, { plan, sizes, signal }));
+  }
   const failures = [
     ...[warmUp, ...rows].flatMap((row) => row.failures),
     ...stall.gateway.failures,
@@ -72,6 +79,7 @@ export async function runBench(
   return {
     plan,
     rows,
+    skipped,
     stall,
     coldStarts,
     longTask,
