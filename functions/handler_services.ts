@@ -10,6 +10,7 @@ import type { TaskCloser } from "../shared/services/close_task.ts";
 import type { TaskExporter } from "../shared/services/export_task.ts";
 import type { ModelCatalog } from "../shared/services/model_catalog.ts";
 import type { TeacherScorer } from "../shared/services/score_with_teacher.ts";
+import type { TaskScorer } from "../shared/services/score_tasks.ts";
 import type { TaskService } from "../shared/services/task_service.ts";
 import type { TurnRecorder } from "../shared/services/record_turn.ts";
 
@@ -18,6 +19,8 @@ export interface HandlerServices {
   readonly models: ModelCatalog;
   /** Null where none is configured. */
   readonly teacher: TeacherScorer | null;
+  /** Null without a teacher. */
+  readonly taskScorer: TaskScorer | null;
   readonly tasks: TaskService;
   readonly recorder: TurnRecorder;
   readonly closer: TaskCloser;

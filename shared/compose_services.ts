@@ -15,6 +15,7 @@ import { TaskExporter } from "./services/export_task.ts";
 import { type Model, ModelCatalog } from "./services/model_catalog.ts";
 import { TurnRecorder } from "./services/record_turn.ts";
 import type { TeacherScorer } from "./services/score_with_teacher.ts";
+import { TaskScorer } from "./services/score_tasks.ts";
 import { TaskService } from "./services/task_service.ts";
 import { TaskViews } from "./services/task_views.ts";
 
@@ -36,6 +37,8 @@ export interface Adapters {
 export interface ComposedServices extends Omit<Adapters, "models" | "teacher" | "createMetrics"> {
   readonly models: ModelCatalog;
   readonly teacher: TeacherScorer | null;
+  /** Null without a teacher. */
+  readonly taskScorer: TaskScorer | null;
   readonly tasks: TaskService;
   readonly inFlight: CallsInFlight;
   readonly metrics: Metrics;
@@ -58,17 +61,20 @@ const VIEW_BYTES = 512 * 1024 * 1024;
 /** Builds the services. */
 export function composeServices(adapters: Adapters, environment: Environment): ComposedServices {
   const { store, clock, ids, background, createMetrics } = adapters;
+  const { teacher = null } = adapters;
   const models = new ModelCatalog(adapters.models);
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
   const views = new TaskViews(store, { maxBytes: VIEW_BYTES });
   const inFlight = new CallsInFlight();
   const metrics = createMetrics({ callsInFlight: () => inFlight.total });
   const leases = new CallLeases({ store, clock, background });
-  const exporter = new TaskExporter({ store, views, models, teacher: adapters.teacher?.name ?? null });
+  const exporter = new TaskExporter({ store, views, models, teacher: teacher?.name ?? null });
+  const taskScorer = teacher === null ? null : new TaskScorer({ scorer: teacher, exporter, tasks, store });
   return {
     ...adapters,
     models,
-    teacher: adapters.teacher ?? null,
+    teacher,
+    taskScorer,
     tasks,
     inFlight,
     metrics,

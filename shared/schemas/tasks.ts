@@ -3,7 +3,8 @@
 import { z } from "zod";
 import { SAMPLING_NAMES, SamplingParams } from "./sampling_params.ts";
 
-const TaskId = z.string().regex(/^[A-Za-z0-9._:-]{1,128}$/, "must match [A-Za-z0-9._:-]{1,128}").refine(
+/** A task's name. */
+export const TaskId = z.string().regex(/^[A-Za-z0-9._:-]{1,128}$/, "must match [A-Za-z0-9._:-]{1,128}").refine(
   // A URL can't name them: they are resolved away.
   (id) => id !== "." && id !== "..",
   "must not be . or ..",

@@ -1,6 +1,7 @@
 /** Requests of the teacher endpoints. */
 
 import { z } from "zod";
+import { Outcome, TaskId } from "./tasks.ts";
 
 const ids = z.array(z.int());
 const bit = z.union([z.literal(0), z.literal(1)], { error: "must be 0 or 1" });
@@ -58,5 +59,22 @@ export const TeacherScoreBody = z.strictObject({
     });
   }
 });
+/** `POST /teacher-score/tasks`. */
+export const ScoreTasksBody = z.strictObject({
+  task_ids: z.array(TaskId).min(1).max(100_000).optional(),
+  group_id: z.string().min(1).max(256).optional(),
+  top_k: TopK.optional(),
+  only: z.strictObject({
+    outcomes: z.array(Outcome).min(1).optional(),
+    min_reward: z.number().optional(),
+    roles: z.array(z.enum(["main", "branch", "side", "superseded"])).min(1).optional(),
+  }).default({}),
+}).refine(
+  (body) => (body.task_ids === undefined) !== (body.group_id === undefined),
+  { error: "exactly one of task_ids and group_id must be given", path: ["task_ids"] },
+);
+/** A checked request. */
+export type ScoreTasksBody = z.output<typeof ScoreTasksBody>;
+
 /** A checked request. */
 export type TeacherScoreBody = z.output<typeof TeacherScoreBody>;

@@ -1,6 +1,7 @@
 /** What trainers read of a task. */
 
 import type { TaskRecord } from "../core/task.ts";
+import { type PackedPath, packPath } from "../core/packed_path.ts";
 import type { TurnRole } from "../core/judgement.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import { explainTask } from "./explain_task.ts";
@@ -39,6 +40,11 @@ export class TaskExporter {
   /** The task judged: its turns, and what each of them is. */
   judged(task: TaskRecord): Promise<JudgedTask> {
     return judgeTask(this.#context, task);
+  }
+
+  /** The path to a turn. Turns that do not fit together are `internal`. */
+  pathTo(judged: JudgedTask, turn: number): PackedPath {
+    return packPath(judged.forest.path(turn).map((at) => judged.turns[at]!));
   }
 
   /** The main line as one region, or null with the reason. */
