@@ -39,6 +39,11 @@ export interface TurnRecord {
   readonly turn: number;
   /** The turn whose series this one extends; null: the prompt was rendered whole. */
   readonly parent: number | null;
+  /**
+   * The turn whose series it went on from, where the template would now write that series' reasoning otherwise: the
+   * prompt was rendered whole instead. Absent where nothing of the kind happened.
+   */
+  readonly rewriteOf?: number;
   /** Digest of what makes a request the same request (units, tools, template settings, effective sampling). */
   readonly digest: string;
   /** How the generation ended. */

@@ -43,6 +43,11 @@ export interface Renderer {
   ): Promise<Rendered>;
   /** The increment after a series: the rest of the closer, the appended messages, the generation prompt. */
   renderIncrement(increment: RenderIncrement, options?: { signal?: AbortSignal }): Promise<Rendered>;
+  /**
+   * Whether the template, given this conversation, writes the reasoning of these assistant messages (indexes), had they
+   * any. Cheap: no text of the conversation is rendered or encoded.
+   */
+  keepsReasoning(conversation: Conversation, assistants: readonly number[]): boolean;
   /** A parser for one completion. */
   parser(request: ParserRequest): CompletionParser;
   /** The id of the nth call of a conversation in this family's form; `priorCalls` counts the calls before it. `random` gives hex digits. */

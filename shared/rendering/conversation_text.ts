@@ -7,6 +7,7 @@ import { VerbatimError } from "../core/errors.ts";
 import type { Conversation, Message } from "../core/message.ts";
 import { Increment, type IncrementRequest } from "./increment.ts";
 import { plain, slice, type Text } from "./jinja/text.ts";
+import { keepsReasoning } from "./kept_reasoning.ts";
 import type { PromptTemplate } from "./prompt_template.ts";
 
 export interface ConversationTextOptions {
@@ -38,6 +39,11 @@ export class ConversationText {
   promptText(conversation: Conversation, addGenerationPrompt: boolean): Text {
     this.#mustTakeCalls(conversation.messages);
     return this.#prompt.render({ ...conversation, addGenerationPrompt });
+  }
+
+  /** Whether the template writes the reasoning of these assistant messages, where they stand. */
+  keepsReasoning(conversation: Conversation, assistants: readonly number[]): boolean {
+    return keepsReasoning(this.#prompt, conversation, assistants);
   }
 
   /** `lastText` is the text of the series' last token if it is one that ends a turn, else null. */

@@ -76,6 +76,10 @@ export class ModelRenderer implements Renderer {
     });
   }
 
+  keepsReasoning(conversation: Conversation, assistants: readonly number[]): boolean {
+    return this.#text.keepsReasoning(conversation, assistants);
+  }
+
   parser(request: ParserRequest): CompletionParser {
     const { toolCallParser, reasoningParser } = this;
     return this.#createParser({ ...request, toolCallParser, reasoningParser });

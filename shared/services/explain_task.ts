@@ -42,6 +42,9 @@ function effectOf(decision: Decision, judged: JudgedTask): string {
   const record = decision.turn === null ? undefined : judged.turns[decision.turn]?.record;
   if (record === undefined) return "nothing was recorded";
   if (record.parent !== null) return `extended the series of turn ${record.parent}`;
+  if (record.rewriteOf !== undefined) {
+    return `began a path, its prompt rendered whole: the template no longer writes the reasoning up to turn ${record.rewriteOf}`;
+  }
   switch (decision.relation) {
     case "root":
     case "side_root":

@@ -59,5 +59,9 @@ export function pathNotes(paths: readonly PackedPath[]): string[] {
   const turns = paths.flatMap((path) => path.spans.map((span) => span.turn.record));
   const bases = new Set(turns.map((record) => JSON.stringify(record.basis)));
   const versions = new Set(turns.flatMap((record) => record.weightVersions.map((segment) => segment.version)));
-  return [...(bases.size > 1 ? ["mixed_basis"] : []), ...(versions.size > 1 ? ["mixed_versions"] : [])];
+  return [
+    ...(bases.size > 1 ? ["mixed_basis"] : []),
+    ...(versions.size > 1 ? ["mixed_versions"] : []),
+    ...(turns.some((record) => record.rewriteOf !== undefined) ? ["template_rewrite"] : []),
+  ];
 }

@@ -14,6 +14,8 @@ export interface PlacedPrompt {
   readonly located: Located | null;
   /** The turn whose series it extends, or null. */
   readonly parent: number | null;
+  /** The turn whose series it would extend, did the template still write that as it was; null as a rule. */
+  readonly rewriteOf: number | null;
   /** What the series it extends does not hold. */
   readonly rendered: Rendered;
   /** All of it. */
@@ -35,9 +37,12 @@ export async function placePrompt(request: PromptRequest, signal: AbortSignal): 
     ? null
     : locate(recorded.view.forest, request.units, { echo: recorded.task.settings.echo });
   const extend = located?.extend ?? null;
-  if (recorded === null || extend === null) {
+  const rewriteOf = recorded === null || extend === null || templateKeeps(request, recorded, extend.turn)
+    ? null
+    : extend.turn;
+  if (recorded === null || extend === null || rewriteOf !== null) {
     const rendered = await renderer.renderPrompt(conversation, { signal });
-    return { located, parent: null, rendered, prompt: TokenSeries.EMPTY.append(rendered.ids) };
+    return { located, parent: null, rewriteOf, rendered, prompt: TokenSeries.EMPTY.append(rendered.ids) };
   }
   const before = recorded.view.series(extend.turn);
   const rendered = await renderer.renderIncrement({
@@ -47,5 +52,22 @@ export async function placePrompt(request: PromptRequest, signal: AbortSignal): 
     lastToken: before.last(),
     calls: recorded.view.turns[extend.turn]!.detail.reply.toolCalls,
   }, { signal });
-  return { located, parent: extend.turn, rendered, prompt: before.append(rendered.ids) };
+  return { located, parent: extend.turn, rewriteOf, rendered, prompt: before.append(rendered.ids) };
+}
+
+/** Whether a series may stay: under `keep` always, under `template` while the template writes the reasoning that is in it. */
+function templateKeeps(
+  { conversation, units, renderer }: PromptRequest,
+  { task, view }: { readonly task: TaskRecord; readonly view: TaskView },
+  parent: number,
+): boolean {
+  if (task.settings.reasoningHistory === "keep") return true;
+  const reasoned = view.forest.path(parent).flatMap((turn) => {
+    if ((view.turns[turn]!.detail.reply.reasoning ?? "").trim() === "") return [];
+    const { node, history } = view.forest.turn(turn);
+    // Every turn of a path has its echo in the request, after the turn's own prompt.
+    const echo = units.units[history.open === null ? node.depth : node.depth - 1];
+    return echo?.kind === "assistant" ? [echo.end - 1] : [];
+  });
+  return reasoned.length === 0 || renderer.keepsReasoning(conversation, reasoned);
 }

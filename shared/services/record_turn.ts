@@ -43,6 +43,8 @@ export interface TurnRecorderOptions {
   readonly ids: Ids;
   readonly metrics: Metrics;
   readonly background: Background;
+  /** Told of every turn once it is committed. */
+  readonly onTurn?: (task: TaskRecord, turn: number) => void;
 }
 
 /** A call on its way, with what is known of it before anything is read. */
@@ -198,6 +200,7 @@ export class TurnRecorder {
       committed = true;
       const { record } = outcome.turn;
       if (prepared.place !== null) metrics.turnCommitted(record, prepared.place);
+      this.#options.onTurn?.(view.head?.task ?? task, record.turn);
       view.startDelivery(record.turn);
       return { outcome: "turn", answer: { ...generated.answer, turn: record.turn } };
     } finally {
@@ -253,7 +256,7 @@ export class TurnRecorder {
     if (known !== null) assertTurnLeft(known, Math.max(0, inFlight.count(known.uid) - 1));
     const recorded = task === null || view === null ? null : { task, view };
     const request = { conversation, units: running.units, renderer, recorded };
-    const { located, parent, rendered, prompt } = await placePrompt(request, call.signal);
+    const { located, parent, rewriteOf, rendered, prompt } = await placePrompt(request, call.signal);
     const left = tokensLeft({
       promptTokens: prompt.length,
       maxContextTokens: Math.min(maxContextTokens, task?.settings.maxContextTokens ?? Infinity),
@@ -264,6 +267,7 @@ export class TurnRecorder {
       agent,
       task,
       parent,
+      rewriteOf,
       place: located,
       observation: rendered.ids,
       prompt,

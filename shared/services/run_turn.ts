@@ -24,6 +24,8 @@ export interface PreparedTurn {
   readonly task: TaskRecord | null;
   /** The turn whose series is extended, or null. */
   readonly parent: number | null;
+  /** The turn whose series the template would write otherwise now, or null. */
+  readonly rewriteOf: number | null;
   /** How the request relates to earlier turns; null where nothing is recorded. */
   readonly place: Located | null;
   /** Tokens that the parent's series does not hold. */
@@ -137,6 +139,7 @@ export async function runTurn(
   const record: TurnRecord = {
     turn: -1,
     parent: prepared.parent,
+    ...(prepared.rewriteOf === null ? {} : { rewriteOf: prepared.rewriteOf }),
     digest: prepared.digest,
     finish: completion.finish,
     finishReason: completion.finishReason,

@@ -29,6 +29,7 @@ export function taskSettings(request: CreateTask): NewTaskSettings {
     maxTurns: request.max_turns ?? null,
     maxTotalTokens: request.max_total_tokens ?? null,
     maxContextTokens: request.max_context_tokens ?? null,
+    ...(request.score === "off" ? {} : { score: request.score }),
   };
 }
 
@@ -43,9 +44,8 @@ function mainSelector(main: CreateTask["main"]): MainSelector | null {
 
 function refuseUnsupported(request: CreateTask): void {
   if (request.on_abort === "resume") throw unsupported("on_abort", "only fail is supported");
-  if (request.score !== "off") throw unsupported("score", "only off is supported");
+  if (request.score !== "off" && !request.capture) throw unsupported("score", "without capture there are no turns");
   if (request.rollin !== undefined) throw unsupported("rollin", "teacher roll-in is not supported");
-  if (request.reasoning_history !== "keep") throw unsupported("reasoning_history", "only keep is supported");
   if (!request.capture) {
     for (const budget of ["max_turns", "max_total_tokens"] as const) {
       if (request[budget] !== undefined) throw unsupported(budget, "nothing is counted without capture");

@@ -90,9 +90,7 @@ Deno.test("taskSettings takes echoes strictly under branch, unless told otherwis
 Deno.test("taskSettings refuses what would have no effect", () => {
   const refused = {
     on_abort: "resume",
-    score: "per_turn",
     rollin: {},
-    reasoning_history: "template",
     capture_extras: ["routed_experts"],
   };
   for (const [field, value] of Object.entries(refused)) {
@@ -102,6 +100,12 @@ Deno.test("taskSettings refuses what would have no effect", () => {
       return true;
     });
   }
+});
+
+Deno.test("taskSettings keeps that turns are scored as they come, where there are turns", () => {
+  assert.equal(settingsOf({ score: "per_turn" }).score, "per_turn");
+  assert.equal("score" in settingsOf({ score: "off" }), false);
+  assert.throws(() => settingsOf({ score: "per_turn", capture: false }), { code: "unsupported" });
 });
 
 Deno.test("taskSettings refuses budgets that nothing would count", () => {
