@@ -39,6 +39,7 @@ const manners = fc.array(
 const policies = fc.record({
   history: fc.constantFrom("append_only", "branch"),
   echo: fc.constantFrom("lenient", "strict"),
+  reasoning_history: fc.constantFrom("keep", "keep", "template"),
   train_roles: fc.constantFrom(["main", "branch"], [...ROLES], ["main"], ["side", "superseded"]),
 });
 

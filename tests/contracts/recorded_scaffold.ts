@@ -178,10 +178,35 @@ function expectedOf(state: State, conversation: Conversation, manner: Manner): E
 async function checkParent(state: State, turn: number, parents: readonly number[] | null): Promise<void> {
   const { world, options } = state;
   const { task } = await world.services.tasks.get(options.task.taskId);
-  const [stored] = await world.services.store.readTurns(task, turn, turn + 1);
-  const { parent } = stored!.record;
-  if (parents === null) assert.equal(parent, null);
-  else assert.ok(parent !== null && parents.includes(parent), `turn ${turn} extends ${parent}, not one of ${parents}`);
+  const turns = await world.services.store.readTurns(task, 0, turn + 1);
+  const { parent, rewriteOf } = turns[turn]!.record;
+  const from = parent ?? rewriteOf ?? null;
+  if (parents === null) assert.equal(from, null);
+  else assert.ok(from !== null && parents.includes(from), `turn ${turn} goes on from ${from}, not one of ${parents}`);
+  if (from === null) return;
+  const path: number[] = [];
+  for (let at: number | null = from; at !== null; at = turns[at]!.record.parent) path.push(at);
+  const drops = options.task.settings.reasoningHistory === "template" &&
+    path.some((earlier) => isThoughtDropped(state, turn, earlier));
+  assert.equal(
+    parent === null,
+    drops,
+    `turn ${turn} begins a row exactly where the template drops reasoning before it`,
+  );
+}
+
+/** Qwen3's template drops what was thought before the latest word of the user, and everything where there is none. */
+function isThoughtDropped({ makers, requests }: State, turn: number, earlier: number): boolean {
+  const maker = makers.get(earlier)!;
+  if (!thinks(maker)) return false;
+  const { units } = requests[makers.get(turn)!]!;
+  const latest = units.findLastIndex((unit) => unit.kind === "user");
+  return latest < 0 || latest >= requests[maker]!.units.length;
+}
+
+/** Whether the model thinks in the reply to a request. */
+function thinks(k: number): boolean {
+  return k % 3 === 0;
 }
 
 /** The request as the scaffold writes it: ids as they were served, and tools whose calls can be read. */
@@ -211,7 +236,7 @@ function digestOf(conversation: Conversation): string {
 
 /** A reply in Qwen3's markup. Now and then it thinks. */
 function markupOf(reply: MeantPiece, k: number): string {
-  const thought = k % 3 === 0 ? `<think>\nthought ${k}\n</think>\n\n` : "";
+  const thought = thinks(k) ? `<think>\nthought ${k}\n</think>\n\n` : "";
   const calls = reply.calls.map((call) => {
     const args = `{"value": ${call.value}, "also": "é"}`;
     return `<tool_call>\n{"name": "${call.name}", "arguments": ${args}}\n</tool_call>`;
