@@ -78,7 +78,21 @@ export function composeServices(adapters: Adapters, environment: Environment): C
     tasks,
     inFlight,
     metrics,
-    recorder: new TurnRecorder({ store, tasks, views, inFlight, leases, clock, ids, metrics, background }),
+    recorder: new TurnRecorder({
+      store,
+      tasks,
+      views,
+      inFlight,
+      leases,
+      clock,
+      ids,
+      metrics,
+      background,
+      onTurn(task, turn) {
+        if (taskScorer === null || task.settings.score !== "per_turn") return;
+        background.run("score a turn", taskScorer.scoreTurn(task, turn, new AbortController().signal));
+      },
+    }),
     closer: new TaskCloser({ tasks, inFlight, leases, views, clock }),
     exporter,
     maxBytes: environment.MAX_BODY_BYTES,

@@ -51,6 +51,10 @@ async function create(context: Context, services: HandlerServices): Promise<Resp
       },
     );
   }
+  if (settings.score === "per_turn" && services.taskScorer === null) {
+    const reason = "no teacher is configured: set TEACHER_SGLANG_URL";
+    throw new VerbatimError("unsupported", `Field "score": ${reason}`, { details: { field: "score", reason } });
+  }
   const { task, key } = await services.tasks.create({
     taskId: request.task_id ?? null,
     settings,

@@ -64,6 +64,8 @@ export interface TaskSettings {
   readonly maxTotalTokens: number | null;
   /** Context limit below the model's, or null. */
   readonly maxContextTokens: number | null;
+  /** Whether the teacher scores each turn as soon as it is committed; absent: only when asked to. */
+  readonly score?: "per_turn";
 }
 
 /** A task's record. The only thing of a task that changes in place; every change is checked against the version read. */

@@ -108,10 +108,13 @@ export class TaskScorer {
     }
   }
 
-  /** Scores one committed turn, unless it is scored already. */
-  async scoreTurn(task: TaskRecord, turn: number, signal: AbortSignal): Promise<void> {
-    await this.#alone(task, async () => {
-      const { exporter, scorer } = this.#context;
+  /** Scores one committed turn, unless it is scored already, or superseded meanwhile. */
+  async scoreTurn(given: TaskRecord, turn: number, signal: AbortSignal): Promise<void> {
+    await this.#alone(given, async () => {
+      const { exporter, scorer, tasks } = this.#context;
+      // It may have waited for the turns before it: the task as it is now says whether the turn still counts.
+      const { task } = await tasks.getReadable(given.taskId);
+      if (task.uid !== given.uid) return;
       const known = await this.#known(task, scorer.options.defaultTopK);
       if (known.has(turn)) return;
       const judged = await exporter.judged(task);

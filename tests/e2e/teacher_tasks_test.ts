@@ -1,8 +1,9 @@
 /** `POST /teacher-score/tasks`: stored rows are scored once, kept, and carried by every form of the result. */
 
 import assert from "node:assert/strict";
-import { type Body, type Harness, user } from "./harness.ts";
+import { type Body, type Harness, startHarness, user } from "./harness.ts";
 import { readSafetensors, startTaught, type TaughtHarness } from "./teacher.ts";
+import { until } from "./until.ts";
 
 let taught: TaughtHarness;
 let gateway: Harness;
@@ -203,4 +204,25 @@ Deno.test("teacher-score/tasks refuses what names no tasks", async () => {
     const { status, body: answer } = await gateway.admin("POST", "/teacher-score/tasks", body);
     assert.deepEqual([status, answer.error.code], [400, "invalid_request"], JSON.stringify(body));
   }
+});
+
+Deno.test("score per_turn scores each turn while the agent's tool runs", async () => {
+  const before = asked();
+  const id = await play({ score: "per_turn" }, { turns: 3 });
+  await until("every turn is scored", async () => "teacher_log_probs" in (await result(id)).result);
+  const { result: region } = await result(id);
+  const direct = await gateway.admin("POST", "/teacher-score", {
+    prompt_ids: region.prompt_token_ids,
+    response_ids: region.completion_token_ids,
+    mask: region.loss_mask,
+  });
+  assert.deepEqual(region.teacher_log_probs, direct.body.teacher_log_probs);
+  assert.equal(asked() - before, 3 + 1, "each turn once");
+  await gateway.admin("DELETE", `/tasks/${id}`);
+});
+
+Deno.test("score per_turn needs a teacher", async () => {
+  await using plain = await startHarness();
+  const { status, body } = await plain.admin("POST", "/tasks", { score: "per_turn" });
+  assert.deepEqual([status, body.error.code, body.error.details.field], [400, "unsupported", "score"]);
 });
