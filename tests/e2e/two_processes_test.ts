@@ -1,15 +1,16 @@
-/** Two gateway processes on one KV file: requests go to either, one of them is killed now and then, and nothing is lost. */
+/** Two gateway processes on one store: requests go to either, one of them is killed now and then, and nothing is lost. */
 
 import assert from "node:assert/strict";
 import { createHfTokenizer } from "../../shared/adapters/hf_tokenizer.ts";
 import { loadTokenizerFiles } from "../../shared/adapters/load_tokenizer_files.ts";
 import { createEmbeddedEngine } from "../../shared/engine/embedded_engine.ts";
 import { serveEmbeddedEngine } from "../../shared/engine/serve_embedded_engine.ts";
+import { testOnPostgres } from "../contracts/postgres_harness.ts";
 import { writeByteTokenizer } from "../fixtures/byte_tokenizer_folder.ts";
 import { seededRandom } from "../fixtures/seeded_random.ts";
 import { checkPlay, newTotals, PLAY_SCRIPT, playTask, scoringEngine } from "./recorded_plays.ts";
 import { RetryingClient } from "./retrying_agent.ts";
-import { freePort, ServerProcess } from "./server_process.ts";
+import { freePort, ServerProcess, type ServerProcessOptions } from "./server_process.ts";
 
 const AGENTS = 6;
 const TASKS = 4;
@@ -18,7 +19,8 @@ const SEED = 77;
 const CONTEXT = 131_072;
 const DEADLINE_MS = 90_000;
 
-Deno.test(`two processes on one KV file lose nothing, ${KILLS} kills of either included`, async () => {
+/** Runs the processes on a store; `storeOf` tells their environment, given a folder of their own. */
+async function loseNothing(storeOf: (folder: string) => ServerProcessOptions["environment"]): Promise<void> {
   const folder = await Deno.makeTempDir();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => Deno.remove(folder, { recursive: true }));
@@ -43,8 +45,7 @@ Deno.test(`two processes on one KV file lose nothing, ${KILLS} kills of either i
         TOKENIZER: folder,
         MODEL_NAME: "bytes",
         MAX_CONTEXT_LEN: String(CONTEXT),
-        STORE: "kv",
-        KV_PATH: `${folder}/tasks.sqlite`,
+        ...storeOf(folder),
       },
     });
   const servers = ports.map(start);
@@ -94,6 +95,14 @@ Deno.test(`two processes on one KV file lose nothing, ${KILLS} kills of either i
   assert.equal(plays.length, AGENTS * TASKS);
   assert.ok(totals.retried > 0, "some requests met a kill");
   assert.deepEqual([...errors, ...servers.flatMap((server) => server.errors)], []);
+}
+
+Deno.test(`two processes on one KV file lose nothing, ${KILLS} kills included`, () =>
+  loseNothing((folder) => ({ STORE: "kv", KV_PATH: `${folder}/tasks.sqlite` })));
+
+testOnPostgres("a gateway on Postgres", (database) => {
+  Deno.test(`two processes on one Postgres database lose nothing, ${KILLS} kills included`, () =>
+    loseNothing(() => ({ STORE: "postgres", DATABASE_URL: database().url })));
 });
 
 function never(): AbortSignal {
