@@ -301,6 +301,28 @@ Deno.test("X: whether an answer left whole is on record, and one that did not is
   assert.deepEqual(trained(region).map((ids) => ids.length), [60_000, 5]);
 });
 
+Deno.test("X2: a stream that was cut before its end leaves no turn, and what the client echoes of it is context", async () => {
+  const task = await harness().createTask();
+  const { faults } = harness().development.engine;
+  faults.add({ fault: { kind: "hang", afterTokens: 20 } });
+  const stream = await harness().stream(task.key, { messages: [user("Free")] });
+  let partial = "";
+  while (partial.length < 5) partial += (await stream.next()).choices[0].delta.content ?? "";
+  stream.hangUp();
+  await harness().engineIdle();
+  faults.clear();
+  assert.deepEqual(await harness().turns(task.id), []);
+
+  const said = [user("Free"), { role: "assistant", content: partial }, user("More")];
+  const { ids } = await ask(task, said, { max_tokens: 5 });
+  const region = await result(task);
+  assert.deepEqual(trained(region), [ids]);
+  const prompt = harness().development.tokenizer.decode(region.result.prompt_token_ids);
+  assert.ok(prompt.includes(partial.trim()), "the echo is rendered");
+  const [turn, ...more] = await harness().turns(task.id);
+  assert.deepEqual([turn.parent, turn.relation, more.length], [null, "root", 0]);
+});
+
 /** Sends a request and reads nothing of its answer; hangs up once the turn is recorded. */
 async function leaveUnread(own: Harness, task: CreatedTask, body: Record<string, unknown>): Promise<void> {
   const { hostname, port } = new URL(own.url);
