@@ -52,14 +52,20 @@ export function verdictOnArrival(
   return { lenient: verdict("lenient"), strict: verdict("strict") };
 }
 
-/** The root of the main line: the first that bears the task's marks, else the first with tools, else the first that was appended to, else the first. */
+/**
+ * The root of the main line: the first that bears the task's marks, else the first with tools, else the first that was
+ * appended to, else the first. Of each kind one that was served comes before one whose requests all failed: an agent that
+ * begins anew after a failure, with the time in its first message, has one main line.
+ */
 function mainRoot(entries: readonly ForestEntry[]): string | null {
+  const served = new Set(entries.filter((entry) => servedBy(entry) !== null).map((entry) => entry.root));
   const first = (holds: (entry: ForestEntry) => boolean) => {
     const roots = new Set(entries.filter(holds).map((entry) => entry.root));
-    return entries.find((entry) => roots.has(entry.root))?.root ?? null;
+    const found = entries.filter((entry) => roots.has(entry.root));
+    return (found.find((entry) => served.has(entry.root)) ?? found[0])?.root ?? null;
   };
   return first((entry) => historyOf(entry).selected === true) ?? first((entry) => historyOf(entry).hasTools) ??
-    first((entry) => isAccepted(historyOf(entry).follows?.echo ?? "missing", "lenient")) ?? entries[0]?.root ?? null;
+    first((entry) => isAccepted(historyOf(entry).follows?.echo ?? "missing", "lenient")) ?? first(() => true);
 }
 
 /** The walk over the main root. Requests of other roots are on the side. */

@@ -252,3 +252,23 @@ Deno.test("matchesMain wants every mark that the selector names", () => {
   assert.equal(matchesMain({ systemIncludes: "bad" }, request), false);
   assert.equal(matchesMain({ header: { "x-session": "2" } }, request), false);
 });
+
+Deno.test("judge takes no root for the main one whose requests all failed, where another of its kind was served", () => {
+  for (const tools of [["run"], []]) {
+    const task = new WrittenTask();
+    task.send(["s:at noon", "u:do it"], null, { tools });
+    task.send(["s:at one", "u:do it"], "done", { tools });
+    task.send(["s:at one", "u:do it", "a:done", "u:more"], "more done", { tools });
+    const judged = judge(task.forest, { history: "append_only", echo: "lenient", final: true });
+    assert.deepEqual([judged.mainLine, judged.capture.valid], [[0, 1], true]);
+    assert.deepEqual(judged.turns.map(({ role }) => role), ["main", "main"]);
+  }
+});
+
+Deno.test("judge finds nothing generated where the only root with tools failed: what had none was on the side", () => {
+  const task = new WrittenTask();
+  task.send(["s:worker", "u:do it"], null);
+  task.send(["u:a title, please"], "Title", { tools: [] });
+  const judged = judge(task.forest, { history: "append_only", echo: "lenient", final: true });
+  assert.deepEqual([judged.mainLine, judged.turns.map(({ role }) => role)], [[], ["side"]]);
+});
