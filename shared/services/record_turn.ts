@@ -59,8 +59,8 @@ interface Running {
   readonly wantsReplay: boolean;
 }
 
-/** Longest JSON text of a failed request's place that is kept; a KV value holds 64 KiB. */
-const MOST_PLACE_LENGTH = 48_000;
+/** Most bytes of a failed request's place, as JSON, that are kept; a KV value holds 64 KiB. */
+const MOST_PLACE_BYTES = 48_000;
 
 /** How a call ended well. */
 interface Ended {
@@ -240,7 +240,7 @@ export class TurnRecorder {
     const view = await views.of(task);
     if (code === "task_closed" || !view.noteFailure()) return;
     const history = requestHistory(view.forest, running.units);
-    const place = JSON.stringify(history).length <= MOST_PLACE_LENGTH ? history : null;
+    const place = bytesOf(history) <= MOST_PLACE_BYTES ? history : null;
     await store.putEvents(task, [
       tasks.event("failed", null, { code, after: view.turns.length, history: toJson(place) }),
     ]);
@@ -280,6 +280,10 @@ export class TurnRecorder {
       answerId: ids.hex(24),
     };
   }
+}
+
+function bytesOf(place: RequestHistory): number {
+  return new TextEncoder().encode(JSON.stringify(place)).length;
 }
 
 function toJson(place: RequestHistory | null): Json {
