@@ -20,6 +20,9 @@ export class ReplyReader {
   #ended = false;
   #mode: "unknown" | "cumulative" | "incremental" = "unknown";
   #lastIds: readonly number[] = [];
+  /** Everything read so far, for the whole that a cumulative stream ends with. */
+  readonly #ids: number[] = [];
+  readonly #logprobs: number[] = [];
   #lastId: number | null = null;
 
   constructor(expected: ReplyExpectation) {
@@ -85,6 +88,11 @@ export class ReplyReader {
     }
     if (fresh.length > 0) this.#lastId = fresh[fresh.length - 1];
     this.#lastIds = this.#mode === "incremental" ? [] : ids;
+    for (let k = 0; k < fresh.length; k++) {
+      this.#ids.push(fresh[k]);
+      this.#logprobs.push(logprobs[k]!);
+    }
+    if (isObject(meta.finish_reason) && this.#mode === "cumulative") this.#checkWhole(ids, pairs);
     return { ids: fresh, logprobs };
   }
 
@@ -98,10 +106,18 @@ export class ReplyReader {
     }
     if (this.#mode === "incremental") return 0;
     if (ids.length < this.#sampled) throw inconsistent("The engine took back sampled tokens");
-    // Only the last known id is compared: comparing all of them at every frame would cost the square of the length.
+    // Only the last known id is compared, all of them at the end: at every frame it would cost the square of the length.
     const last = this.#lastIds.length - 1;
     if (last >= 0 && ids[last] !== this.#lastIds[last]) throw inconsistent("The engine changed a sampled token");
     return this.#sampled;
+  }
+
+  /** The last frame of a cumulative stream says everything again. */
+  #checkWhole(ids: readonly unknown[], pairs: readonly unknown[]): void {
+    const changed = this.#ids.findIndex((id, position) =>
+      id !== ids[position] || checkedLogprob(pairs[position], id, position) !== this.#logprobs[position]
+    );
+    if (changed >= 0) throw inconsistent("The engine changed a sampled token or its logprob", { position: changed });
   }
 
   #end(meta: Record<string, unknown>, finish: Record<string, unknown>): EngineChunk {

@@ -150,6 +150,12 @@ Deno.test("ReplyReader refuses every lie between frames", () => {
     "tokens taken back": [frame(pair(5, 6), 2), frame(pair(5, 6, 7), 3), frame(pair(5, 6), 2)],
     "the first frame's token changed": [frame(pair(5), 1), frame(pair(6, 7), 2)],
     "a later frame's token changed": [frame(pair(5), 1), frame(pair(5, 6), 2), frame(pair(5, 7, 8), 3)],
+    "an early token changed at the end": [frame(pair(5), 1), frame(pair(5, 6), 2), frame(pair(9, 6, 7), 3, LENGTH)],
+    "an early logprob changed at the end": [
+      frame(pair(5), 1),
+      frame(pair(5, 6), 2),
+      frame([{ id: 5, logprob: -9 }, ...pair(6, 7)], 3, LENGTH),
+    ],
     "a delta lost": [frame(pair(5), 1), frame(pair(6), 2), frame(pair(8), 4)],
     "a delta twice": [frame(pair(5), 1), frame(pair(6), 2), frame(pair(6), 2)],
     "a stream that counts nothing": [frame(pair(5), null), frame(pair(5), null)],
