@@ -1,5 +1,6 @@
 /** The pieces a forest is made of: prefixes of prompts, and the turns whose prompts end there. */
 
+import { digest } from "./digest.ts";
 import { badness, type GradedEcho, gradeEcho } from "./echo_grade.ts";
 import type { AssistantUnit } from "./message_signature.ts";
 import type { OpenTurn, RequestHistory, StoredUnit, TurnHistory } from "./turn_history.ts";
@@ -138,10 +139,11 @@ export interface BestEcho {
 export class Samples {
   /** The latest sample. */
   latest: TurnEntry;
-  /** The latest sample by what its reply says; by that and its call ids; by all that and how it is written. */
+  /** The latest sample by what its reply says; by that and its call ids; by all that and how it is written, or what it reasoned. */
   readonly #byUnit = new Map<string, TurnEntry>();
   readonly #byIds = new Map<string, TurnEntry>();
   readonly #byForms = new Map<string, TurnEntry>();
+  readonly #byReasoning = new Map<string, TurnEntry>();
 
   /** The samples of a prompt that has one. */
   constructor(first: TurnEntry) {
@@ -157,6 +159,10 @@ export class Samples {
     this.#byUnit.set(reply.unit, sample);
     this.#byIds.set(ids, sample);
     this.#byForms.set(formsKey(ids, reply.forms), sample);
+    if (reply.reasoning === null) return;
+    for (const reasoning of new Set(Object.values(reply.reasoning))) {
+      this.#byReasoning.set(reasoningKey(ids, reasoning), sample);
+    }
   }
 
   /** The sample whose reply the unit echoes best; between equals the latest. `onCompare` is told of every reply that was looked at. */
@@ -170,14 +176,23 @@ export class Samples {
       { sample: this.latest, graded: gradeEcho(this.latest.history.reply, unit, this.latest.history.open) };
   }
 
-  /** Of replies that say what the unit says, one will do: of its ids and written as it is, where there is one. */
+  /** Of replies that say what the unit says, one will do: of its ids, and of its reasoning or else written as it is, where there is one. */
   #candidates(unit: AssistantUnit): Iterable<TurnEntry> {
     const same = this.#byUnit.get(unit.hash);
     if (same === undefined) return this.#byIds.values();
     const { open } = same.history;
     const ids = idsKey(unit.hash, unit.calls.slice(open?.callCount ?? 0));
     const forms = formsKey(ids, unit.forms.slice(open?.formCount ?? 0));
-    return [this.#byForms.get(forms) ?? this.#byIds.get(ids) ?? same];
+    return [this.#reasoned(unit, ids, open) ?? this.#byForms.get(forms) ?? this.#byIds.get(ids) ?? same];
+  }
+
+  /** The sample whose reasoning stands in the unit, as served or trimmed; null where none is there. */
+  #reasoned(unit: AssistantUnit, ids: string, open: OpenTurn | null): TurnEntry | null {
+    if (this.#byReasoning.size === 0 || this.latest.repeats === null) return null;
+    const reasoning = unit.messages.slice(open?.messageCount ?? 0).map((message) => message.reasoning ?? "").join("");
+    if (reasoning === "") return null;
+    return this.#byReasoning.get(reasoningKey(ids, digest(reasoning))) ??
+      this.#byReasoning.get(reasoningKey(ids, digest(reasoning.trim()))) ?? null;
   }
 }
 
@@ -190,6 +205,10 @@ export function betterEcho(one: BestEcho | null, other: BestEcho): BestEcho {
 
 function idsKey(unit: string, calls: readonly { readonly id: string }[]): string {
   return JSON.stringify([unit, ...calls.map((call) => call.id)]);
+}
+
+function reasoningKey(ids: string, reasoning: string): string {
+  return `${ids}\n${reasoning}`;
 }
 
 function formsKey(ids: string, forms: readonly string[]): string {

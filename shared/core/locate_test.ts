@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { requestOf, WrittenTask } from "../../tests/fixtures/conversations.ts";
+import { assistantOf, conversationOf, messagesOf, requestOf, WrittenTask } from "../../tests/fixtures/conversations.ts";
+import { Forest } from "./forest.ts";
 import { locate, type Located } from "./locate.ts";
+import { turnHistory } from "./record_history.ts";
+import { requestUnits } from "./request_units.ts";
 
 const START = ["s:be good", "u:do it"];
 
@@ -128,4 +131,21 @@ Deno.test("turnHistory of a long task stays as small as what each turn adds", ()
   }
   assert.ok(Math.max(...sizes) < 2000, `${Math.max(...sizes)} characters in one turn's history`);
   assert.deepEqual(task.forest.path(399), Array.from({ length: 400 }, (_, k) => k));
+});
+
+Deno.test("locate tells samples that say the same apart by their reasoning, where the echo has it", () => {
+  const forest = new Forest();
+  const reply = (reasoning: string) => ({ ...assistantOf("yes"), reasoning });
+  for (const [turn, reasoning] of ["first thought\n", "second thought"].entries()) {
+    forest.add(turn, null, turnHistory(forest, requestOf(START), reply(reasoning)));
+  }
+  const next = (reasoning: string | null) => {
+    const messages = [...messagesOf(START), { ...assistantOf("yes", 2), reasoning }, ...messagesOf(["u:go"])];
+    return place(locate(forest, requestUnits({ ...conversationOf([]), messages }), { echo: "lenient" }));
+  };
+  assert.deepEqual(next("first thought\n"), ["append", 0, "exact", [0, 1]]);
+  assert.deepEqual(next("first thought"), ["append", 0, "exact", [0, 1]]);
+  assert.deepEqual(next("second thought"), ["append", 1, "exact", [1, 1]]);
+  assert.deepEqual(next("another"), ["append", 1, "exact", [1, 1]]);
+  assert.deepEqual(next(null), ["append", 1, "exact", [1, 1]]);
 });
