@@ -45,6 +45,9 @@ export class Increment {
       if (end !== null) {
         const tail = this.#tail(request, (sentinel) => callingReply(request, sentinel));
         if (tail !== null && plain(tail).startsWith(end)) return slice(tail, end.length);
+        // Some formats write the call's id after its arguments: what ends a call is then another for every id.
+        const own = this.#newCallEnd(request);
+        if (tail !== null && own !== null && plain(tail).startsWith(own)) return slice(tail, own.length);
         throw new VerbatimError(
           "unsupported",
           "The chat template writes a tool call differently once results follow it, so results can't be appended.",
@@ -71,12 +74,16 @@ export class Increment {
     const key = JSON.stringify(request.settings);
     const known = this.#callEnds.get(key);
     if (known !== undefined) return known;
-    const alone = { ...request, appended: [] };
-    const tail = this.#tail(alone, (sentinel) => callingReply(request, sentinel), false);
-    const end = tail === null ? null : this.#withoutCloser(plain(tail), this.closer(request));
+    const end = this.#newCallEnd(request);
     if (this.#callEnds.size >= 64) this.#callEnds.clear();
     this.#callEnds.set(key, end);
     return end;
+  }
+
+  #newCallEnd(request: IncrementRequest): string | null {
+    const alone = { ...request, appended: [] };
+    const tail = this.#tail(alone, (sentinel) => callingReply(request, sentinel), false);
+    return tail === null ? null : this.#withoutCloser(plain(tail), this.closer(request));
   }
 
   #withoutCloser(tail: string, closer: string): string {
