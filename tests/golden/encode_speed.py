@@ -1,4 +1,4 @@
-"""Times Hugging Face's own tokenizers on one core: reads {vocabularies, corpora} from a file, prints seconds as JSON."""
+"""Times Hugging Face's own tokenizers in processor time: reads {vocabularies, corpora} from a file, prints seconds as JSON."""
 
 import json
 import os
@@ -10,6 +10,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 from tokenizers import Tokenizer  # noqa: E402
 
+ROUNDS = 3
+
 
 def main():
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
@@ -17,12 +19,15 @@ def main():
     for name, folder in request["folders"].items():
         seconds[name] = {}
         for corpus, pieces in request["corpora"].items():
-            tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
-            tokenizer.encode("warm", add_special_tokens=False)
-            start = time.perf_counter()
-            for piece in pieces:
-                tokenizer.encode(piece, add_special_tokens=False)
-            seconds[name][corpus] = time.perf_counter() - start
+            best = float("inf")
+            for _ in range(ROUNDS):
+                tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
+                tokenizer.encode("warm", add_special_tokens=False)
+                start = time.process_time()
+                for piece in pieces:
+                    tokenizer.encode(piece, add_special_tokens=False)
+                best = min(best, time.process_time() - start)
+            seconds[name][corpus] = best
     print(json.dumps(seconds))
 
 
