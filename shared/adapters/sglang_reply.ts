@@ -1,5 +1,6 @@
 /** Reads replies of SGLang's `/generate` and checks every claim in them. Each field is optional until it is needed. */
 
+import type { VersionSegment } from "../core/turn.ts";
 import type { EngineChunk } from "../ports/engine.ts";
 import { failureOfAbort, inconsistent, isObject } from "./sglang_failure.ts";
 
@@ -24,6 +25,7 @@ export class ReplyReader {
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
   #lastId: number | null = null;
+  readonly #versions = new VersionsSeen();
 
   constructor(expected: ReplyExpectation) {
     this.#expected = expected;
@@ -49,6 +51,7 @@ export class ReplyReader {
     if (finish?.type === "abort") throw failureOfAbort(finish, this.#sampled > 0);
     const chunks: EngineChunk[] = [];
     const delta = this.#newTokens(reply, meta);
+    this.#versions.note(meta.weight_version, this.#sampled);
     if (delta.ids.length > 0) chunks.push({ type: "tokens", ...delta });
     if (finish !== null) chunks.push(this.#end(meta, finish));
     return chunks;
@@ -128,11 +131,13 @@ export class ReplyReader {
         `The engine saw ${promptTokens} prompt tokens where ${this.#expected.promptTokens} were sent`,
       );
     }
+    const weightVersions = this.#versions.segments(this.#sampled);
     const common = {
       type: "end" as const,
       promptTokens,
       cachedTokens: typeof meta.cached_tokens === "number" ? meta.cached_tokens : null,
       weightVersion: typeof meta.weight_version === "string" ? meta.weight_version : null,
+      ...(weightVersions === null ? {} : { weightVersions }),
     };
     if (finish.type === "length") return { ...common, finish: { type: "length" } };
     if (finish.type === "stop") {
@@ -147,6 +152,35 @@ export class ReplyReader {
       };
     }
     throw inconsistent(`The engine ended with an unknown finish "${String(finish.type)}"`);
+  }
+}
+
+/**
+ * The versions that the frames of one reply name. SGLang stamps a frame when it is sent: where weights change under a
+ * running request, the place of the change is known to a frame, not to a token.
+ */
+class VersionsSeen {
+  readonly #seen: { readonly version: string; end: number }[] = [];
+  #changed = false;
+
+  /** A frame names a version after so many sampled tokens. Frames that name none change nothing. */
+  note(version: unknown, sampled: number): void {
+    if (typeof version !== "string") return;
+    const last = this.#seen.at(-1);
+    this.#changed ||= last !== undefined && last.version !== version;
+    if (last?.version === version) last.end = sampled;
+    else if (sampled > (last?.end ?? 0)) this.#seen.push({ version, end: sampled });
+  }
+
+  /** Null where one version, or none, was named. */
+  segments(sampled: number): VersionSegment[] | null {
+    if (!this.#changed) return null;
+    return this.#seen.map(({ version, end }, k) => ({
+      version,
+      start: this.#seen[k - 1]?.end ?? 0,
+      end: k === this.#seen.length - 1 ? sampled : end,
+      exact: false,
+    }));
   }
 }
 

@@ -96,6 +96,25 @@ Deno.test("ReplyReader needs nothing that a whole reply may lack", () => {
   assert.equal(readAll([nothing]).length, 1);
 });
 
+Deno.test("ReplyReader tells which frames named which weights where they changed under the request", () => {
+  const all = pair(5, 9, 11, 13);
+  const versionsOf = (versions: readonly unknown[], ends: readonly number[]) => {
+    const frames = ends.map((end, k) =>
+      frame(all.slice(0, end), end, { weight_version: versions[k], ...(k === ends.length - 1 ? LENGTH : {}) })
+    );
+    const end = readAll(frames).at(-1);
+    return end?.type === "end" ? end.weightVersions : null;
+  };
+  assert.equal(versionsOf(["7", "7", "7"], [1, 3, 4]), undefined);
+  assert.equal(versionsOf(["7", undefined, "7"], [1, 3, 4]), undefined);
+  assert.deepEqual(versionsOf(["7", "7", "8"], [1, 3, 4]), [
+    { version: "7", start: 0, end: 3, exact: false },
+    { version: "8", start: 3, end: 4, exact: false },
+  ]);
+  // A last frame without tokens of its own: which tokens the new weights had a part in is not known.
+  assert.deepEqual(versionsOf(["7", "8"], [4, 4]), [{ version: "7", start: 0, end: 4, exact: false }]);
+});
+
 Deno.test("ReplyReader gives what matched: the last token, or a stop string", () => {
   const stopped = (matched: unknown) =>
     readAll([frame(pair(5, 9), 2, { finish_reason: { type: "stop", matched } })]).at(-1);

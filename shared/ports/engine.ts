@@ -2,7 +2,7 @@
 
 import type { SamplingParams } from "../core/sampling.ts";
 import type { TokenSeries } from "../core/token_series.ts";
-import type { Finish } from "../core/turn.ts";
+import type { Finish, VersionSegment } from "../core/turn.ts";
 
 export interface EngineRequest {
   /**
@@ -27,6 +27,8 @@ export type EngineChunk =
     readonly promptTokens: number | null;
     readonly cachedTokens: number | null;
     readonly weightVersion: string | null;
+    /** Where the weights were seen to change while it sampled: which sampled what, as far as the frames tell. */
+    readonly weightVersions?: readonly VersionSegment[];
   };
 
 export interface EngineInfo {

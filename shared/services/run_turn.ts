@@ -152,7 +152,7 @@ export async function runTurn(
     cachedTokens: end.cachedTokens,
     weightVersions: completion.ids.length === 0
       ? []
-      : [{ version: end.weightVersion, start: 0, end: completion.ids.length, exact: true }],
+      : end.weightVersions ?? [{ version: end.weightVersion, start: 0, end: completion.ids.length, exact: true }],
     sampling: sent,
     basis: basisOf(sent),
     ignoredFields: prepared.ignoredFields,

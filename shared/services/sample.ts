@@ -4,6 +4,7 @@ import { VerbatimError } from "../core/errors.ts";
 import type { Conversation } from "../core/message.ts";
 import { isConstrained, type SamplingParams } from "../core/sampling.ts";
 import type { TokenSeries } from "../core/token_series.ts";
+import type { VersionSegment } from "../core/turn.ts";
 import type { ParserRequest } from "../ports/renderer.ts";
 import type { ParseDelta } from "../ports/completion_parser.ts";
 import type { Model } from "./model_catalog.ts";
@@ -39,6 +40,8 @@ export type SampleEvent =
     readonly completion: ReadCompletion;
     readonly cachedTokens: number | null;
     readonly weightVersion: string | null;
+    /** As in the engine port. */
+    readonly weightVersions: readonly VersionSegment[] | null;
   };
 
 /** The sampling parameters that reach the engine: the model's stop tokens are always among the stops. */
@@ -75,7 +78,8 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
         continue;
       }
       const rest = reader.finish(chunk.finish);
-      yield { type: "end", ...rest, cachedTokens: chunk.cachedTokens, weightVersion: chunk.weightVersion };
+      const { cachedTokens, weightVersion, weightVersions = null } = chunk;
+      yield { type: "end", ...rest, cachedTokens, weightVersion, weightVersions };
     }
   } catch (thrown) {
     throw grammarRefusal(thrown, sampling) ?? thrown;
