@@ -11,6 +11,7 @@ import { type BpeData, hashBytes, type TextEdit } from "./hf_bpe_data.ts";
 import { characterSlot } from "./hf_character_bpe.ts";
 import { BpeMerger } from "./hf_bpe_merge.ts";
 import { type HfAddedToken, isObject, type JsonObject } from "./hf_files.ts";
+import { normalizeText } from "./hf_normalize.ts";
 import { RecentMap } from "../core/recent_map.ts";
 
 /** Shorter pre-tokens are remembered, as in Hugging Face's own encoder. */
@@ -107,7 +108,7 @@ export class BpeEncoder {
   #normalize(text: string): string {
     const { normalization } = this.#data;
     if (normalization === null) return text;
-    return typeof normalization === "string" ? text.normalize(normalization) : normalization.reduce(edited, text);
+    return typeof normalization === "string" ? normalizeText(text, normalization) : normalization.reduce(edited, text);
   }
 
   #encodeText(text: string): void {
