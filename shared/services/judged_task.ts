@@ -37,10 +37,13 @@ export async function judgeTask(
   return { task, turns, forest, judgement, delivered: deliveries(events) };
 }
 
-/** What the history knows of an event; nothing of those that only speak of deliveries. */
+/**
+ * What the history knows of an event; nothing of those that only speak of deliveries, nor of those that came after the
+ * record was read: they may speak of turns it does not count yet.
+ */
 function historyEvent(event: TaskEvent, turns: number): HistoryEvent[] {
   const { after } = event.detail;
-  if (typeof after !== "number") return [];
+  if (typeof after !== "number" || after > turns) return [];
   if (event.type === "replayed" && event.turn !== null && event.turn < turns) {
     return [{ type: "replayed", turn: event.turn, after }];
   }

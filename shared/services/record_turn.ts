@@ -126,9 +126,11 @@ export class TurnRecorder {
         view.settleDelivery(answer.turn, delivered);
         const { tasks, store } = this.#options;
         const event = tasks.event(delivered ? "delivered" : "undelivered", answer.turn, {});
+        // A view that was forgotten during the call knows the turns of its beginning only.
+        const after = Math.max(view.turns.length, answer.turn + 1);
         await store.putEvents(
           task,
-          options.joined ? [tasks.event("replayed", answer.turn, { after: view.turns.length }), event] : [event],
+          options.joined ? [tasks.event("replayed", answer.turn, { after }), event] : [event],
         );
       },
     };
