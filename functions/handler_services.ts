@@ -8,6 +8,7 @@ import type { Logger } from "../shared/ports/logger.ts";
 import type { CallsInFlight } from "../shared/services/calls_in_flight.ts";
 import type { TaskCloser } from "../shared/services/close_task.ts";
 import type { TaskExporter } from "../shared/services/export_task.ts";
+import type { TeacherLabeller } from "../shared/services/label_turn.ts";
 import type { ModelCatalog } from "../shared/services/model_catalog.ts";
 import type { TeacherScorer } from "../shared/services/score_with_teacher.ts";
 import type { TaskScorer } from "../shared/services/score_tasks.ts";
@@ -19,6 +20,8 @@ export interface HandlerServices {
   readonly models: ModelCatalog;
   /** Null where none is configured. */
   readonly teacher: TeacherScorer | null;
+  /** Null without a teacher. */
+  readonly labeller: TeacherLabeller | null;
   /** Null without a teacher. */
   readonly taskScorer: TaskScorer | null;
   readonly tasks: TaskService;

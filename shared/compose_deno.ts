@@ -52,12 +52,21 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
   const tokenizer = parts.tokenizer ?? createHfTokenizer(files!);
   const readTextFile = (path: string) => Deno.readTextFile(path);
   const model = await composeModel(environment, { tokenizer, files, readTextFile, clock, logger, background });
-  const teacher = await composeTeacher(environment, { tokenizer, clock, ids, logger, background });
+  const teacher = await composeTeacher(environment, {
+    tokenizer,
+    student: files,
+    renderer: model.renderer,
+    clock,
+    ids,
+    logger,
+    background,
+  });
   const store = await openStore(environment, clock, logger);
   const services = composeServices({
     store,
     models: [model],
-    teacher,
+    teacher: teacher?.scorer ?? null,
+    labeller: teacher?.labeller ?? null,
     clock,
     ids,
     logger,

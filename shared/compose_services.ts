@@ -12,6 +12,7 @@ import { CallsInFlight } from "./services/calls_in_flight.ts";
 import { CallLeases } from "./services/call_leases.ts";
 import { TaskCloser } from "./services/close_task.ts";
 import { TaskExporter } from "./services/export_task.ts";
+import type { TeacherLabeller } from "./services/label_turn.ts";
 import { type Model, ModelCatalog } from "./services/model_catalog.ts";
 import { TurnRecorder } from "./services/record_turn.ts";
 import type { TeacherScorer } from "./services/score_with_teacher.ts";
@@ -25,6 +26,7 @@ export interface Adapters {
   readonly models: readonly Model[];
   /** Absent or null where none is configured. */
   readonly teacher?: TeacherScorer | null;
+  readonly labeller?: TeacherLabeller | null;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
@@ -34,9 +36,11 @@ export interface Adapters {
 }
 
 /** Services over adapters, with the limits of the environment. */
-export interface ComposedServices extends Omit<Adapters, "models" | "teacher" | "createMetrics"> {
+export interface ComposedServices extends Omit<Adapters, "models" | "teacher" | "labeller" | "createMetrics"> {
   readonly models: ModelCatalog;
   readonly teacher: TeacherScorer | null;
+  /** Null without a teacher. */
+  readonly labeller: TeacherLabeller | null;
   /** Null without a teacher. */
   readonly taskScorer: TaskScorer | null;
   readonly tasks: TaskService;
@@ -59,12 +63,16 @@ const KEEP_ALIVE_MS = 10_000;
 const VIEW_BYTES = 512 * 1024 * 1024;
 
 /** Builds the services. */
-export function composeServices(adapters: Adapters, environment: Environment): ComposedServices {
+export function composeServices(
+  adapters: Adapters,
+  environment: Environment,
+  options: { readonly viewBytes?: number } = {},
+): ComposedServices {
   const { store, clock, ids, background, createMetrics } = adapters;
-  const { teacher = null } = adapters;
+  const { teacher = null, labeller = null } = adapters;
   const models = new ModelCatalog(adapters.models);
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
-  const views = new TaskViews(store, { maxBytes: VIEW_BYTES });
+  const views = new TaskViews(store, { maxBytes: options.viewBytes ?? VIEW_BYTES });
   const inFlight = new CallsInFlight();
   const metrics = createMetrics({ callsInFlight: () => inFlight.total });
   const leases = new CallLeases({ store, clock, background });
@@ -74,6 +82,7 @@ export function composeServices(adapters: Adapters, environment: Environment): C
     ...adapters,
     models,
     teacher,
+    labeller,
     taskScorer,
     tasks,
     inFlight,

@@ -51,10 +51,21 @@ export async function composeSupabase(): Promise<ComposedServices> {
   // Isolates come and go: each looks for expired tasks once.
   background.run("sweep expired tasks", store.sweep(clock.now()));
   const ids = createRandomIds(clock);
+  const model = await composeModel(environment, { tokenizer, files, clock, logger, background });
+  const teacher = await composeTeacher(environment, {
+    tokenizer,
+    student: files,
+    renderer: model.renderer,
+    clock,
+    ids,
+    logger,
+    background,
+  });
   return composeServices({
     store,
-    models: [await composeModel(environment, { tokenizer, files, clock, logger, background })],
-    teacher: await composeTeacher(environment, { tokenizer, clock, ids, logger, background }),
+    models: [model],
+    teacher: teacher?.scorer ?? null,
+    labeller: teacher?.labeller ?? null,
     clock,
     ids,
     logger,

@@ -2,7 +2,8 @@
 
 import { describeHfFiles } from "./adapters/hf_files.ts";
 import { hfFingerprint } from "./adapters/hf_fingerprint.ts";
-import { loadTokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { loadTokenizerFiles, type TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { createSglangTeacher } from "./adapters/sglang_teacher.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";
@@ -10,8 +11,12 @@ import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Logger } from "./ports/logger.ts";
 import type { TeacherInfo } from "./ports/teacher.ts";
+import type { Renderer } from "./ports/renderer.ts";
 import type { Tokenizer } from "./ports/tokenizer.ts";
+import { createCompletionParser } from "./rendering/create_completion_parser.ts";
+import { createRenderer } from "./rendering/create_renderer.ts";
 import type { Environment } from "./schemas/environment.ts";
+import { TeacherLabeller } from "./services/label_turn.ts";
 import { probeTeacher } from "./services/probe_teacher.ts";
 import { TeacherScorer } from "./services/score_with_teacher.ts";
 
@@ -22,14 +27,24 @@ const STARTUP_CALL_MS = 10_000;
 export interface TeacherParts {
   /** The student's. */
   readonly tokenizer: Tokenizer;
+  /** The student's files, where its tokenizer was made from files. */
+  readonly student: Pick<TokenizerFiles, "chatTemplate" | "stopTokenIds"> | null;
+  /** The student's: the teacher's too where nothing is said of the teacher's format. */
+  readonly renderer: Renderer;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
   readonly background: Background;
 }
 
+/** The teacher as scorer and as labeller. */
+export interface ComposedTeacher {
+  readonly scorer: TeacherScorer;
+  readonly labeller: TeacherLabeller;
+}
+
 /** The teacher, probed; null where none is configured. A teacher that is not there, or is another one, stops the start. */
-export async function composeTeacher(environment: Environment, parts: TeacherParts): Promise<TeacherScorer | null> {
+export async function composeTeacher(environment: Environment, parts: TeacherParts): Promise<ComposedTeacher | null> {
   const { TEACHER_SGLANG_URL: url, MAX_CONTEXT_LEN: studentContext } = environment;
   if (url === undefined) return null;
   const { tokenizer, clock, ids, logger, background } = parts;
@@ -62,10 +77,42 @@ export async function composeTeacher(environment: Environment, parts: TeacherPar
     logger,
     random: Math.random,
   });
-  const fingerprint = await fingerprintOf(environment.TEACHER_TOKENIZER);
+  const files = environment.TEACHER_TOKENIZER === undefined
+    ? null
+    : await loadTokenizerFiles(environment.TEACHER_TOKENIZER);
+  // Only the fingerprint of its tokenizer is looked at: the tokenizer itself must be the student's, which is there already.
+  const fingerprint = files === null ? null : hfFingerprint(describeHfFiles(files));
   await probeTeacher({ scorer, teacher, info, tokenizer, fingerprint }, new AbortController().signal);
   logger.info("The teacher was probed", { url, model: info.modelPath, weight_version: info.weightVersion });
-  return scorer;
+  const model = {
+    name: scorer.options.model,
+    renderer: files === null && environment.TEACHER_FORMAT === "auto" ? parts.renderer : createRenderer({
+      tokenizer,
+      toolCallParser: environment.TEACHER_FORMAT,
+      reasoningParser: "auto",
+      createParser: createCompletionParser,
+      now: () => clock.now(),
+      ...templateOf(files, parts.student),
+    }),
+    engine: createSglangEngine({ ...options, retryMs: environment.ENGINE_RETRY_S * 1000, random: Math.random }),
+    maxContextTokens,
+    createdAtS: Math.floor(clock.now() / 1000),
+  };
+  const { TEACHER_TEMPERATURE: temperature, TEACHER_TOP_P: topP } = environment;
+  return { scorer, labeller: new TeacherLabeller({ model, temperature, topP, ids }) };
+}
+
+/** The teacher's own template and stops where its files are known; else the student's files, else the tokenizer's own. */
+function templateOf(
+  files: TeacherParts["student"],
+  student: TeacherParts["student"],
+): { chatTemplate?: string; stopTokenIds?: readonly number[] } {
+  const known = files ?? student;
+  if (known === null) return {};
+  return {
+    stopTokenIds: known.stopTokenIds,
+    ...(known.chatTemplate === null ? {} : { chatTemplate: known.chatTemplate }),
+  };
 }
 
 async function firstAnswer(url: string, ask: (signal: AbortSignal) => Promise<TeacherInfo>): Promise<TeacherInfo> {
@@ -74,9 +121,4 @@ async function firstAnswer(url: string, ask: (signal: AbortSignal) => Promise<Te
   } catch (cause) {
     throw new VerbatimError("teacher_failed", `The teacher at TEACHER_SGLANG_URL ${url} does not answer`, { cause });
   }
-}
-
-/** What decides the ids of the teacher's tokenizer; the tokenizer itself is not kept, since it must be the student's. */
-async function fingerprintOf(location: string | undefined): Promise<string | null> {
-  return location === undefined ? null : hfFingerprint(describeHfFiles(await loadTokenizerFiles(location)));
 }

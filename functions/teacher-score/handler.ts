@@ -1,22 +1,29 @@
 /** The teacher's endpoints. Thin: shapes in, services, shapes out. */
 
 import { type Context, Hono } from "hono";
+import type { CanonicalAction } from "../../shared/core/canonical_action.ts";
+import { checkedIds } from "../../shared/core/checked_ids.ts";
 import { VerbatimError } from "../../shared/core/errors.ts";
+import type { Conversation } from "../../shared/core/message.ts";
 import { safetensors } from "../../shared/core/safetensors.ts";
 import { watchClient } from "../../shared/http/client_signal.ts";
 import { errorBody, logFailure, toVerbatimError } from "../../shared/http/error_response.ts";
 import { linesResponse } from "../../shared/http/lines_response.ts";
 import { partsBody, tensorsResponse, wantsTensors } from "../../shared/http/parts_body.ts";
 import { readBody } from "../../shared/http/read_body.ts";
-import { ScoreTasksBody, TeacherScoreBody } from "../../shared/schemas/teacher_score.ts";
+import type { Renderer } from "../../shared/ports/renderer.ts";
+import { LabelBody, ScoreTasksBody, TeacherScoreBody } from "../../shared/schemas/teacher_score.ts";
+import { renderAction } from "../../shared/services/render_action.ts";
 import { scoreJson, scoreResponse, scoreTensors } from "../../shared/services/score_response.ts";
 import type { HandlerServices } from "../handler_services.ts";
+import { readChatConversation } from "../proxy-turn/chat_messages.ts";
 
 /** The teacher endpoints, to be mounted at their slug. */
 export function createTeacherScoreApp(services: HandlerServices): Hono {
   const app = new Hono();
   app.post("/", (context) => score(context, services));
   app.post("/tasks", (context) => scoreTasks(context, services));
+  app.post("/label", (context) => label(context, services));
   return app;
 }
 
@@ -46,6 +53,47 @@ async function scoreTasks(context: Context, services: HandlerServices): Promise<
     logFailure(services.logger, error, { request_id: context.get("requestId"), path: "/teacher-score/tasks" });
     return errorBody(error);
   });
+}
+
+/** What the teacher would do here, and the tokens with which the student would do it. */
+async function label(context: Context, services: HandlerServices): Promise<Response> {
+  const body = await readBody(context, LabelBody, services);
+  const labeller = configured(services.labeller);
+  const { signal } = watchClient(context);
+  const { renderer } = services.models.default;
+  const conversation = readChatConversation({
+    messages: [
+      ...(body.system_prompt === undefined ? [] : [{ role: "system", content: body.system_prompt }]),
+      ...(body.task_prompt === undefined ? [] : [{ role: "user", content: body.task_prompt }]),
+      ...body.history ?? [],
+    ],
+    tools: body.tools,
+    chat_template_kwargs: body.chat_template_kwargs,
+  });
+  const input = body.input_ids === undefined ? { conversation } : {
+    ids: checkedIds(body.input_ids, renderer.tokenizer.vocabSize, "input_ids"),
+    tools: conversation.tools,
+    opensReasoning: false,
+  };
+  const labelled = await labeller.label(input, { maxTokens: body.max_tokens ?? null }, signal);
+  if (labelled.action === null) return context.json(labelled);
+  const { action, text, droppedCalls } = labelled;
+  const target = await targetOf(action, renderer, body.input_ids === undefined ? { conversation, signal } : { signal });
+  return context.json({ action, text, dropped_calls: droppedCalls, ...target });
+}
+
+/** The student's tokens for an action; null with the reason where its template has none. */
+async function targetOf(
+  action: CanonicalAction,
+  renderer: Renderer,
+  options: { readonly conversation?: Conversation; readonly signal: AbortSignal },
+): Promise<{ target_ids: number[] | null; target_reason?: string }> {
+  try {
+    return { target_ids: Array.from(await renderAction(action, renderer, options)) };
+  } catch (cause) {
+    if (!(cause instanceof VerbatimError) || options.signal.aborted) throw cause;
+    return { target_ids: null, target_reason: cause.message };
+  }
 }
 
 /** What there is only with a teacher. */

@@ -59,6 +59,28 @@ export const TeacherScoreBody = z.strictObject({
     });
   }
 });
+/** Messages and tools are read by the chat dialect; here they are only lists of objects. */
+const objects = z.array(z.record(z.string(), z.json()));
+
+/** `POST /teacher-score/label`. */
+export const LabelBody = z.strictObject({
+  history: objects.optional(),
+  task_prompt: z.string().min(1).optional(),
+  system_prompt: z.string().min(1).optional(),
+  input_ids: ids.min(1).optional(),
+  tools: objects.optional(),
+  chat_template_kwargs: z.record(z.string(), z.json()).optional(),
+  max_tokens: z.int().min(1).optional(),
+}).superRefine((body, context) => {
+  const hasMessages = body.history !== undefined || body.task_prompt !== undefined || body.system_prompt !== undefined;
+  if (hasMessages === (body.input_ids !== undefined)) {
+    const message = "either input_ids, or history, task_prompt and system_prompt must be given";
+    context.addIssue({ code: "custom", path: ["history"], message });
+  }
+});
+/** A checked request. */
+export type LabelBody = z.output<typeof LabelBody>;
+
 /** `POST /teacher-score/tasks`. */
 export const ScoreTasksBody = z.strictObject({
   task_ids: z.array(TaskId).min(1).max(100_000).optional(),
