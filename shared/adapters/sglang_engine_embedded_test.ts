@@ -276,8 +276,6 @@ Deno.test("info and health tell what the engine tells, and fail as engine_* erro
     modelPath: "m",
     tokenizerPath: "m",
     weightVersion: "3",
-    maxContextTokens: null,
-    vocabSize: null,
   });
   await engine.health(never);
   await assert.rejects(engine.health(AbortSignal.abort()), { name: "AbortError" });
