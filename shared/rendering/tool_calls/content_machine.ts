@@ -2,7 +2,7 @@
 
 import type { MachineContext } from "./call_block.ts";
 import { MarkerSet } from "./marker_set.ts";
-import { accept, seek } from "./reading.ts";
+import { seek } from "./reading.ts";
 import type { Step } from "./text_cursor.ts";
 import type { BlockReader } from "./tool_call_format.ts";
 
@@ -35,7 +35,7 @@ export function* readContent(context: MachineContext, options: ContentOptions): 
     } else if (candidates.includes(marker)) {
       const isBlock = reader?.readCandidate === undefined ? false : yield* reader.readCandidate();
       if (!isBlock) {
-        yield* accept(cursor, [marker]);
+        cursor.position += marker.length;
         sink.content(marker);
       }
     } else {
