@@ -6,7 +6,7 @@ import { ChatCompletionRequest } from "../../shared/schemas/chat_completions.ts"
 import { GenerateRequest } from "../../shared/schemas/generate.ts";
 import { NormalizeRewards } from "../../shared/schemas/rewards.ts";
 import { CreateTask, FinishTask, ListTasks, PutReward, ResultQuery } from "../../shared/schemas/tasks.ts";
-import { LabelBody, ScoreTasksBody, TeacherScoreBody } from "../../shared/schemas/teacher_score.ts";
+import { LabelBody, RelabelBody, ScoreTasksBody, TeacherScoreBody } from "../../shared/schemas/teacher_score.ts";
 import {
   DecodeRequest,
   IncrementRequest,
@@ -49,6 +49,13 @@ const OPERATIONS: readonly Operation[] = [
   { method: "post", path: "/generate", access: "admin", summary: "Sample from ids or messages", body: GenerateRequest },
   { method: "post", path: "/teacher-score", access: "admin", summary: "Force-decoded scores", body: TeacherScoreBody },
   { method: "post", path: "/teacher-score/tasks", access: "admin", summary: "Score stored rows", body: ScoreTasksBody },
+  {
+    method: "post",
+    path: "/teacher-score/relabel",
+    access: "admin",
+    summary: "Stored turns, relabelled",
+    body: RelabelBody,
+  },
   { method: "post", path: "/teacher-score/label", access: "admin", summary: "The teacher's action", body: LabelBody },
   { method: "post", path: "/tokenize", access: "admin", summary: "Encode text or messages", body: TokenizeRequest },
   {

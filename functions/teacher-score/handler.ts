@@ -12,17 +12,21 @@ import { linesResponse } from "../../shared/http/lines_response.ts";
 import { partsBody, tensorsResponse, wantsTensors } from "../../shared/http/parts_body.ts";
 import { readBody } from "../../shared/http/read_body.ts";
 import type { Renderer } from "../../shared/ports/renderer.ts";
-import { LabelBody, ScoreTasksBody, TeacherScoreBody } from "../../shared/schemas/teacher_score.ts";
+import { LabelBody, RelabelBody, ScoreTasksBody, TeacherScoreBody } from "../../shared/schemas/teacher_score.ts";
+import { relabelTasks } from "../../shared/services/relabel_tasks.ts";
 import { renderAction } from "../../shared/services/render_action.ts";
 import { scoreJson, scoreResponse, scoreTensors } from "../../shared/services/score_response.ts";
+import type { StoredTasks } from "../../shared/services/stored_tasks.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { readChatConversation } from "../proxy-turn/chat_messages.ts";
+import { readTools } from "../proxy-turn/read_tools.ts";
 
 /** The teacher endpoints, to be mounted at their slug. */
 export function createTeacherScoreApp(services: HandlerServices): Hono {
   const app = new Hono();
   app.post("/", (context) => score(context, services));
   app.post("/tasks", (context) => scoreTasks(context, services));
+  app.post("/relabel", (context) => relabel(context, services));
   app.post("/label", (context) => label(context, services));
   return app;
 }
@@ -38,19 +42,42 @@ async function score(context: Context, services: HandlerServices): Promise<Respo
 
 /** One line of JSON for each task, then the summary; an error ends them in a line of its own. */
 async function scoreTasks(context: Context, services: HandlerServices): Promise<Response> {
-  const { task_ids: ids, group_id: groupId, top_k: topK, only } = await readBody(context, ScoreTasksBody, services);
+  const body = await readBody(context, ScoreTasksBody, services);
   const scorer = configured(services.taskScorer);
   const { signal } = watchClient(context);
-  const lines = scorer.run({
+  return lines(context, services, scorer.run({ ...storedTasks(body), topK: body.top_k ?? null }, signal));
+}
+
+/** One line of JSON for each stored turn, then the summary; an error ends them in a line of its own. */
+async function relabel(context: Context, services: HandlerServices): Promise<Response> {
+  const body = await readBody(context, RelabelBody, services);
+  const labeller = configured(services.labeller);
+  const { concurrency } = configured(services.teacher).options;
+  const { signal } = watchClient(context);
+  const request = {
+    ...storedTasks(body),
+    tools: readTools(body.tools),
+    maxTokens: body.max_tokens ?? null,
+    after: body.after === undefined ? null : { taskId: body.after.task_id, turn: body.after.turn },
+  };
+  return lines(context, services, relabelTasks({ ...services, labeller, concurrency }, request, signal));
+}
+
+function storedTasks(body: Pick<ScoreTasksBody, "task_ids" | "group_id" | "only">): StoredTasks {
+  const { task_ids: ids, group_id: groupId, only } = body;
+  return {
     tasks: ids === undefined ? { groupId: groupId! } : { ids },
-    topK: topK ?? null,
     outcomes: only.outcomes ?? null,
     minReward: only.min_reward ?? null,
     roles: only.roles ?? null,
-  }, signal);
-  return linesResponse(lines, (thrown) => {
+  };
+}
+
+function lines(context: Context, services: HandlerServices, values: AsyncIterable<unknown>): Response {
+  return linesResponse(values, (thrown) => {
     const error = toVerbatimError(thrown);
-    logFailure(services.logger, error, { request_id: context.get("requestId"), path: "/teacher-score/tasks" });
+    const { pathname: path } = new URL(context.req.url);
+    logFailure(services.logger, error, { request_id: context.get("requestId"), path });
     return errorBody(error);
   });
 }

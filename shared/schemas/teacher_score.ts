@@ -81,20 +81,38 @@ export const LabelBody = z.strictObject({
 /** A checked request. */
 export type LabelBody = z.output<typeof LabelBody>;
 
-/** `POST /teacher-score/tasks`. */
-export const ScoreTasksBody = z.strictObject({
+/** Stored tasks, and what of them counts. */
+const storedTasks = {
   task_ids: z.array(TaskId).min(1).max(100_000).optional(),
   group_id: z.string().min(1).max(256).optional(),
-  top_k: TopK.optional(),
   only: z.strictObject({
     outcomes: z.array(Outcome).min(1).optional(),
     min_reward: z.number().optional(),
     roles: z.array(z.enum(["main", "branch", "side", "superseded"])).min(1).optional(),
   }).default({}),
-}).refine(
-  (body) => (body.task_ids === undefined) !== (body.group_id === undefined),
-  { error: "exactly one of task_ids and group_id must be given", path: ["task_ids"] },
+};
+
+function namesTasks(body: { task_ids?: unknown; group_id?: unknown }): boolean {
+  return (body.task_ids === undefined) !== (body.group_id === undefined);
+}
+
+const NAMES_TASKS = { error: "exactly one of task_ids and group_id must be given", path: ["task_ids"] };
+
+/** `POST /teacher-score/tasks`. */
+export const ScoreTasksBody = z.strictObject({ ...storedTasks, top_k: TopK.optional() }).refine(
+  namesTasks,
+  NAMES_TASKS,
 );
+/** `POST /teacher-score/relabel`. */
+export const RelabelBody = z.strictObject({
+  ...storedTasks,
+  tools: objects.optional(),
+  max_tokens: z.int().min(1).optional(),
+  after: z.strictObject({ task_id: TaskId, turn: z.int().min(0) }).optional(),
+}).refine(namesTasks, NAMES_TASKS);
+/** A checked request. */
+export type RelabelBody = z.output<typeof RelabelBody>;
+
 /** A checked request. */
 export type ScoreTasksBody = z.output<typeof ScoreTasksBody>;
 

@@ -1,27 +1,21 @@
 /** Scores what is stored: the rows of tasks, each turn once, kept beside their tokens. It does not score by itself. */
 
 import { VerbatimError } from "../core/errors.ts";
-import type { TurnRole } from "../core/judgement.ts";
 import type { PackedPath, TurnSpan } from "../core/packed_path.ts";
-import type { Outcome, TaskRecord } from "../core/task.ts";
+import type { TaskRecord } from "../core/task.ts";
 import type { TurnScores } from "../core/turn_scores.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import type { TeacherScores } from "../ports/teacher.ts";
 import { packRows } from "./export_rows.ts";
 import type { TaskExporter } from "./export_task.ts";
 import type { TeacherScorer } from "./score_with_teacher.ts";
+import { reasonAgainst, rolesOf, type StoredTasks, taskIdsOf } from "./stored_tasks.ts";
 import type { TaskService } from "./task_service.ts";
 
 /** Which tasks, and what of them. Filters come before anything is spent. */
-export interface ScoreTasksRequest {
-  readonly tasks: { readonly ids: readonly string[] } | { readonly groupId: string };
+export interface ScoreTasksRequest extends StoredTasks {
   /** K; null for the configured one. */
   readonly topK: number | null;
-  readonly outcomes: readonly Outcome[] | null;
-  /** Least reward; a task whose reward is no single number has none. */
-  readonly minReward: number | null;
-  /** Roles of rows; null for those that train in their task. */
-  readonly roles: readonly TurnRole[] | null;
 }
 
 /** What became of one task. */
@@ -57,8 +51,6 @@ export interface TaskScorerContext {
   readonly store: TaskStore;
 }
 
-const PAGE = 100;
-
 /** Scores tasks. One process scores a task once at a time, so that no turn is paid for twice. */
 export class TaskScorer {
   readonly #context: TaskScorerContext;
@@ -91,7 +83,7 @@ export class TaskScorer {
       return line;
     };
     try {
-      for await (const taskId of this.#taskIds(request)) {
+      for await (const taskId of taskIdsOf(this.#context.tasks, request.tasks)) {
         signal.throwIfAborted();
         const work = this.#lineOf(taskId, request, both);
         // One that fails while nobody waits for it fails the run when its turn comes.
@@ -127,26 +119,6 @@ export class TaskScorer {
     });
   }
 
-  async *#taskIds({ tasks }: ScoreTasksRequest): AsyncGenerator<string> {
-    if ("ids" in tasks) {
-      yield* new Set(tasks.ids);
-      return;
-    }
-    let cursor: string | undefined;
-    do {
-      const page = await this.#context.tasks.list({
-        groupId: tasks.groupId,
-        limit: PAGE,
-        ...(cursor === undefined ? {} : { cursor }),
-      });
-      for (const task of page.tasks) {
-        const status = this.#context.tasks.statusOf(task);
-        if (status !== "dropped" && status !== "expired") yield task.taskId;
-      }
-      cursor = page.cursor ?? undefined;
-    } while (cursor !== undefined);
-  }
-
   async #lineOf(taskId: string, request: ScoreTasksRequest, signal: AbortSignal): Promise<TaskProgress> {
     const nothing = { task_id: taskId, turns: 0, tokens: 0, already: 0 };
     try {
@@ -163,7 +135,7 @@ export class TaskScorer {
     const line = { task_id: task.taskId, turns: 0, tokens: 0, already: 0 };
     const refusal = reasonAgainst(task, request);
     if (refusal !== null) return { ...line, status: "skipped", reason: refusal };
-    const roles = request.roles ?? ROLES.filter((role) => task.settings.trainRoles.includes(role));
+    const roles = rolesOf(task, request);
     const { rows, reason } = packRows(await this.#context.exporter.judged(task), { roles });
     if (rows.length === 0) return { ...line, status: "skipped", reason: reason ?? "no row has the roles asked for" };
     const topK = Math.min(
@@ -229,16 +201,8 @@ export class TaskScorer {
   }
 }
 
-const ROLES: readonly TurnRole[] = ["main", "branch", "side", "superseded"];
-
 function sampledSpans(path: PackedPath): TurnSpan[] {
   return path.spans.filter(({ start, end }) => start < end);
-}
-
-function reasonAgainst(task: TaskRecord, { outcomes, minReward }: ScoreTasksRequest): string | null {
-  if (outcomes !== null && (task.outcome === null || !outcomes.includes(task.outcome))) return "outcome";
-  if (minReward === null) return null;
-  return typeof task.reward === "number" && task.reward >= minReward ? null : "reward";
 }
 
 function scoresByTurn(scores: TeacherScores, spans: readonly TurnSpan[], { topK }: { topK: number }): TurnScores[] {

@@ -108,3 +108,39 @@ Deno.test("label refuses what names nothing, or two things", async () => {
     assert.deepEqual([status, answer.error.code, answer.error.details.field], [400, "invalid_request", "history"]);
   }
 });
+
+Deno.test("relabel pairs each stored turn's context with the student's tokens for the teacher's action, and goes on", async () => {
+  const { gateway } = taught;
+  const task = await gateway.createTask({ group_id: "relabel" });
+  const messages: Body[] = [user("list the files")];
+  for (let turn = 0; turn < 3; turn++) {
+    const { body } = await gateway.chat(task.key, { messages, tools: TOOLS, max_tokens: 6 });
+    messages.push(body.choices[0].message, user("list the files"));
+  }
+  async function relabel(body: Record<string, unknown>): Promise<Body[]> {
+    const response = await fetch(`${gateway.url}/teacher-score/relabel`, {
+      method: "POST",
+      body: JSON.stringify({ group_id: "relabel", tools: TOOLS, max_tokens: 64, ...body }),
+    });
+    return (await response.text()).trimEnd().split("\n").map((line) => JSON.parse(line));
+  }
+  const lines = await relabel({});
+  assert.equal(lines.length, 4);
+  assert.deepEqual([lines.at(-1).done, lines.at(-1).turns], [true, 3]);
+  const { result: region } = (await gateway.admin("GET", `/tasks/${task.id}/result`)).body;
+  const all = [...region.prompt_token_ids, ...region.completion_token_ids];
+  for (const [turn, line] of lines.slice(0, 3).entries()) {
+    const { start } = region.turns[turn];
+    assert.deepEqual([line.task_id, line.turn], [task.id, turn]);
+    assert.deepEqual(line.context_ids, all.slice(0, region.prompt_token_ids.length + start));
+  }
+  assert.deepEqual(lines[0].action, { kind: "tool_call", ...CALL, reasoning: "Files it is.", text: "I look." });
+  const read = await parsed(lines[0].target_ids);
+  assert.deepEqual(JSON.parse(read.tool_calls[0].function.arguments), CALL.arguments);
+
+  const rest = await relabel({ after: { task_id: task.id, turn: 0 } });
+  assert.deepEqual(rest.slice(0, -1).map(({ turn }) => turn), [1, 2]);
+  assert.deepEqual(await relabel({ only: { outcomes: ["completed"] } }), [{ done: true, turns: 0, labelled: 0 }]);
+  const [lost] = await relabel({ after: { task_id: "nobody", turn: 0 } });
+  assert.equal(lost.error.code, "invalid_request");
+});
