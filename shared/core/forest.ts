@@ -39,6 +39,8 @@ export class Forest {
   readonly #roots = new Map<string, ForestRoot>();
   /** The first root of each rank: marked, with tools, appended to, any. */
   readonly #firstRoots: (ForestRoot | null)[] = [null, null, null, null];
+  /** Where the units of the request stand that was looked at last: the next one shares most of them. */
+  #positions: { readonly history: RequestHistory; readonly messages: readonly number[] } | null = null;
 
   /** Number of turns. */
   get turns(): number {
@@ -132,29 +134,27 @@ export class Forest {
 
   /** Where the leading units of a request stand in its `messages` or `input`; `count` of them, as in {@linkcode UnitBase.message}. */
   messagesOf(history: RequestHistory, count: number): number[] {
-    const chain: { history: RequestHistory; from: number; to: number }[] = [];
-    let to = count;
-    for (let at: RequestHistory | null = history; at !== null;) {
-      const from: number = at.shared?.units ?? 0;
-      if (from < to) chain.push({ history: at, from, to });
-      to = Math.min(to, from);
+    const chain: RequestHistory[] = [];
+    const known = this.#positions;
+    let at: RequestHistory | null = history;
+    for (let to = count; at !== null && !(at === known?.history && to <= known.messages.length);) {
+      chain.push(at);
+      to = Math.min(to, at.shared?.units ?? 0);
       at = at.shared === null || to === 0 ? null : this.turn(at.shared.turn).history;
     }
-    // What is shared from another turn stands where that turn had it, moved as each turn on the way says.
-    const messages: number[] = [];
+    const messages = at === null ? [] : known!.messages.slice();
+    // What is shared from another turn stands where that turn had it, moved as the request says.
     for (const step of chain.reverse()) {
-      for (let unit = step.from; unit < step.to; unit++) messages.push(step.history.units[unit - step.from]!.message);
-    }
-    let limit = count;
-    for (let at: RequestHistory = history; at.shared !== null && limit > 0;) {
-      limit = Math.min(limit, at.shared.units);
-      for (const [k, [from, by]] of at.moved.entries()) {
-        const until = Math.min(at.moved[k + 1]?.[0] ?? limit, limit);
+      const shared = step.shared?.units ?? 0;
+      messages.length = shared;
+      for (const [k, [from, by]] of step.moved.entries()) {
+        const until = step.moved[k + 1]?.[0] ?? shared;
         for (let unit = from; unit < until; unit++) messages[unit]! += by;
       }
-      at = this.turn(at.shared.turn).history;
+      for (const unit of step.units) messages.push(unit.message);
     }
-    return messages;
+    this.#positions = { history, messages };
+    return messages.slice(0, count);
   }
 
   /** The prefix node of a history's whole prompt, made where it is new. */

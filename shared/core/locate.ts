@@ -46,6 +46,8 @@ export interface Located {
   readonly extend: { readonly turn: number; readonly append: readonly Message[] } | null;
   /** Leading units that a turn is known to have. */
   readonly sharedUnits: number;
+  /** The turn that was first to have them; null where there are none. */
+  readonly sharedOwner: number | null;
   /** Prefixes and replies that were looked at. */
   readonly comparisons: number;
   /** Entries of the forest when it was looked up. */
@@ -73,6 +75,7 @@ export function locate(forest: Forest, request: RequestUnits, options: { echo: "
     follows: follows === null ? null : linkOf(follows),
     extend: extend === null ? null : { turn: extend.sample.turn, append: request.messages.slice(extend.end) },
     sharedUnits: walk.shared,
+    sharedOwner: walk.shared === 0 ? null : walk.sharedNode.owner,
     comparisons: walk.comparisons,
     entries: forest.entries.length,
   };
@@ -220,7 +223,10 @@ function linkOf(candidate: Candidate): Link {
   };
 }
 
-type Place = Omit<Located, "related" | "follows" | "extend" | "sharedUnits" | "comparisons" | "entries">;
+type Place = Omit<
+  Located,
+  "related" | "follows" | "extend" | "sharedUnits" | "sharedOwner" | "comparisons" | "entries"
+>;
 
 function none(): Pick<Place, "echo" | "also" | "reasoning" | "at"> {
   return { echo: null, also: [], reasoning: null, at: null };

@@ -31,14 +31,14 @@ export function requestHistory(forest: Forest, request: RequestUnits, known: Kno
   const located = known.located?.entries === forest.entries.length
     ? known.located
     : locate(forest, request, { echo: "lenient" });
-  const { related, follows, sharedUnits } = located;
+  const { related, follows, sharedUnits, sharedOwner } = located;
   const last = request.units.at(-1);
   return {
     toolsDigest: request.toolsDigest,
     settingsDigest: request.settingsDigest,
     hasTools: request.hasTools,
     selected: request.selected,
-    ...sharedPart(forest, request, sharedUnits),
+    ...sharedPart(forest, request, { turn: sharedOwner, units: sharedUnits }),
     units: request.units.slice(sharedUnits).map(storedUnit),
     entries: request.entries,
     open: last?.kind === "assistant" ? openTurn(last) : null,
@@ -51,13 +51,9 @@ export function requestHistory(forest: Forest, request: RequestUnits, known: Kno
 function sharedPart(
   forest: Forest,
   request: RequestUnits,
-  units: number,
+  { turn, units }: { readonly turn: number | null; readonly units: number },
 ): Pick<RequestHistory, "shared" | "moved"> {
-  if (units === 0) return { shared: null, moved: [] };
-  let node = forest.root;
-  for (const unit of request.units.slice(0, units)) node = node.children.get(unit.hash) ?? node;
-  const turn = node.owner;
-  if (turn === null) throw new Error(`${units} leading units were found, but no turn that has them`);
+  if (turn === null) return { shared: null, moved: [] };
   const known = forest.messagesOf(forest.turn(turn).history, units);
   const moved: [number, number][] = [];
   let by = 0;
