@@ -65,7 +65,6 @@ export async function composeTeacher(environment: Environment, parts: TeacherPar
   const scorer = new TeacherScorer({
     teacher,
     model: info.modelPath ?? "teacher",
-    weightVersion: info.weightVersion,
     vocabSize: tokenizer.vocabSize,
     maxContextTokens,
     defaultTopK: environment.DISTILL_TOPK,

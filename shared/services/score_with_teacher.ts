@@ -15,8 +15,8 @@ export interface TeacherScorerOptions {
   readonly teacher: Teacher;
   /** Its name, under which scores are kept. */
   readonly model: string;
-  /** Its weights. A teacher is frozen: scores by others are refused. */
-  readonly weightVersion: string | null;
+  /** Its weights; absent: those of its first scores. A teacher is frozen: scores by others are refused. */
+  readonly weightVersion?: string | null | undefined;
   /** Ids are below it; the student's own. */
   readonly vocabSize: number;
   /** Prompt and response together. */
@@ -44,21 +44,22 @@ export class TeacherScorer {
   /** Name and limits. */
   readonly options: TeacherScorerOptions;
   readonly #slots: Slots;
+  #weightVersion: string | null | undefined;
 
   constructor(options: TeacherScorerOptions) {
     this.options = options;
     this.#slots = new Slots(options.concurrency);
+    this.#weightVersion = options.weightVersion;
   }
 
   /** Under which its scores are kept: what it is and which weights it has. */
   get name(): string {
-    const { model, weightVersion } = this.options;
-    return `${model}@${weightVersion ?? ""}`.slice(-MOST_NAME);
+    return `${this.options.model}@${this.#weightVersion ?? ""}`.slice(-MOST_NAME);
   }
 
   /** Who scores. */
   get identity(): { readonly model: string; readonly weight_version: string | null } {
-    return { model: this.options.model, weight_version: this.options.weightVersion };
+    return { model: this.options.model, weight_version: this.#weightVersion ?? null };
   }
 
   /**
@@ -99,7 +100,9 @@ export class TeacherScorer {
   }
 
   #assertFrozen({ weightVersion }: TeacherScores): void {
-    const wanted = this.options.weightVersion;
+    // Replies decide, not what a router says of its workers.
+    if (this.#weightVersion === undefined) this.#weightVersion = weightVersion;
+    const wanted = this.#weightVersion;
     if (weightVersion === wanted) return;
     throw new VerbatimError(
       "engine_inconsistent",

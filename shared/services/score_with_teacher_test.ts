@@ -18,7 +18,7 @@ type Answer = (request: TeacherScoreRequest, signal: AbortSignal) => Promise<Tea
 
 function scorerOf(
   answer: Answer,
-  options: { retries?: number; concurrency?: number } = {},
+  options: { retries?: number; concurrency?: number; weightVersion?: undefined } = {},
 ): { scorer: TeacherScorer; clock: ReturnType<typeof createFakeClock>; rids: string[] } {
   const clock = createFakeClock();
   const rids: string[] = [];
@@ -122,6 +122,15 @@ Deno.test("TeacherScorer takes no scores of other weights than the teacher had",
   await scoring;
   const { scorer: other } = scorerOf(() => Promise.resolve(scores(null)), { retries: 0 });
   await assert.rejects(other.score(INPUT, never), { code: "teacher_failed", message: /null.*had 1/ });
+});
+
+Deno.test("TeacherScorer takes the weights of its first scores for the teacher's where it is not told", async () => {
+  let version: string | null = null;
+  const { scorer } = scorerOf(() => Promise.resolve(scores(version)), { retries: 0, weightVersion: undefined });
+  await scorer.score(INPUT, never);
+  assert.deepEqual([scorer.name, scorer.identity.weight_version], ["teacher@", null]);
+  version = "2";
+  await assert.rejects(scorer.score(INPUT, never), { code: "teacher_failed" });
 });
 
 Deno.test("TeacherScorer scores only so many at once, and gives places on whatever becomes of the work", async () => {
