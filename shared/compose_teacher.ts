@@ -1,7 +1,6 @@
 /** The teacher from the environment: engine, limits, and the probe that it is the one. Shared by the compositions. */
 
-import { describeHfFiles } from "./adapters/hf_files.ts";
-import { hfFingerprint } from "./adapters/hf_fingerprint.ts";
+import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
 import { loadTokenizerFiles, type TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { createSglangTeacher } from "./adapters/sglang_teacher.ts";
@@ -79,8 +78,7 @@ export async function composeTeacher(environment: Environment, parts: TeacherPar
   const files = environment.TEACHER_TOKENIZER === undefined
     ? null
     : await loadTokenizerFiles(environment.TEACHER_TOKENIZER);
-  // Only the fingerprint of its tokenizer is looked at: the tokenizer itself must be the student's, which is there already.
-  const fingerprint = files === null ? null : hfFingerprint(describeHfFiles(files));
+  const fingerprint = files === null ? null : fingerprintOf(files);
   await probeTeacher({ scorer, teacher, info, tokenizer, fingerprint }, new AbortController().signal);
   logger.info("The teacher was probed", { url, model: info.modelPath, weight_version: info.weightVersion });
   const model = {
@@ -120,4 +118,12 @@ async function firstAnswer(url: string, ask: (signal: AbortSignal) => Promise<Te
   } catch (cause) {
     throw new VerbatimError("teacher_failed", `The teacher at TEACHER_SGLANG_URL ${url} does not answer`, { cause });
   }
+}
+
+/** What decides the ids of a tokenizer; the tokenizer is not kept, since it must be the student's, which is there already. */
+function fingerprintOf(files: TokenizerFiles): string {
+  const tokenizer = createHfTokenizer(files, { worker: "none" });
+  const { fingerprint } = tokenizer;
+  tokenizer.close();
+  return fingerprint;
 }

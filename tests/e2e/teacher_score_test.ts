@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { k3 } from "../../shared/core/k3.ts";
 import { generate } from "../fixtures/engine_client.ts";
+import { packagedTokenizerFolder } from "../../shared/adapters/packaged_tokenizer.ts";
+import { writeByteTokenizer } from "../fixtures/byte_tokenizer_folder.ts";
 import { byteTokenizer } from "../fixtures/byte_tokenizer.ts";
 import { type Body, startHarness } from "./harness.ts";
 import { readSafetensors, startTaught, startTeacher, type TaughtHarness } from "./teacher.ts";
@@ -217,10 +219,26 @@ Deno.test("without a teacher its endpoints say which variable to set", async () 
   assert.match(body.error.message, /TEACHER_SGLANG_URL/);
 });
 
+Deno.test("a teacher whose tokenizer is named and is the student's is taken, in its own format", async () => {
+  const environment = { TEACHER_TOKENIZER: await packagedTokenizerFolder(), TEACHER_FORMAT: "hermes" };
+  await using named = await startTaught({ environment });
+  const { status } = await named.gateway.admin("POST", "/teacher-score", { prompt_ids: [1], response_ids: [2] });
+  assert.equal(status, 200);
+});
+
 Deno.test("a teacher of another vocabulary, or none that answers, stops the start", async () => {
   await using other = await startTeacher({ tokenizer: byteTokenizer() });
   const environment = { TEACHER_SGLANG_URL: other.served.url, DISTILL_TEACHER_RETRIES: "0" };
   await assert.rejects(startHarness({ environment }), { code: "vocabulary_mismatch", message: /TEACHER_SGLANG_URL/ });
+  const folder = await Deno.makeTempDir();
+  await writeByteTokenizer(folder);
+  await using good = await startTeacher();
+  const otherFiles = { TEACHER_SGLANG_URL: good.served.url, TEACHER_TOKENIZER: folder };
+  await assert.rejects(startHarness({ environment: otherFiles }), {
+    code: "vocabulary_mismatch",
+    message: /TEACHER_TOKENIZER/,
+  });
+  await Deno.remove(folder, { recursive: true });
   await using broken = await startTeacher();
   broken.engine.faults.add({ fault: { kind: "input_logprobs", problem: "short" } });
   const brokenAt = { TEACHER_SGLANG_URL: broken.served.url, DISTILL_TEACHER_RETRIES: "0" };
