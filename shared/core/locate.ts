@@ -109,22 +109,26 @@ interface Candidate {
 class Walk {
   /** Number of leading units that a turn has. */
   readonly shared: number;
-  comparisons = 0;
+  comparisons: number;
   readonly #request: RequestUnits;
   /** The prefixes found, from no units on; the last may be known to failed requests only. */
   readonly #nodes: ForestNode[];
 
   constructor(forest: Forest, request: RequestUnits) {
     this.#request = request;
-    this.#nodes = [forest.root];
+    // The one loop over all of the request: plain and without a field in it.
+    let node = forest.root;
+    const nodes = [node];
     let shared = 0;
-    for (const unit of request.units) {
-      this.comparisons++;
-      const next = this.#nodes.at(-1)!.children.get(unit.hash);
+    for (const { hash } of request.units) {
+      const next = node.children.get(hash);
       if (next === undefined) break;
-      this.#nodes.push(next);
+      nodes.push(next);
       if (next.owner !== null) shared = next.depth;
+      node = next;
     }
+    this.#nodes = nodes;
+    this.comparisons = Math.min(nodes.length, request.units.length);
     this.shared = shared;
   }
 

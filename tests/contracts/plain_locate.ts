@@ -71,7 +71,7 @@ interface Grade {
   readonly badness: number;
 }
 
-/** In order of preference: the longest prompt, one that is continued before one that is whole, the longest start of the turn. */
+/** In order of preference: the longest prompt, one that is continued before one that is whole, the longest start of the turn, the latest. */
 function placesOf(earlier: readonly Earlier[], request: MeantRequest): Place[] {
   const ranked: { place: Place; rank: number[] }[] = [];
   const turns = earlier.filter((one) => one.turn !== null);
@@ -83,7 +83,7 @@ function placesOf(earlier: readonly Earlier[], request: MeantRequest): Place[] {
     if (samples[0] !== one) continue;
     const next = request.units[units.length];
     if (next !== undefined && samePrefix(one.request, request, units.length)) {
-      ranked.push({ place: { samples, unit: next, open: [], after: units.length + 1 }, rank: [units.length, 0, 0] });
+      ranked.push({ place: { samples, unit: next, open: [], after: units.length + 1 }, rank: [units.length, 0, 0, 0] });
     }
     const last = units.at(-1);
     const unit = request.units[units.length - 1];
@@ -93,15 +93,20 @@ function placesOf(earlier: readonly Earlier[], request: MeantRequest): Place[] {
     if (unitKey(request.units, units.length - 1) === unitKey(units, units.length - 1)) continue;
     const starts = last.pieces.length < unit.pieces.length &&
       last.pieces.every((piece, k) => pieceKey([piece]) === pieceKey([unit.pieces[k]!]));
-    const says = samples.some((sample) => pieceKey([...last.pieces, sample.request.reply!]) === pieceKey(unit.pieces));
-    const reads = samples.some((sample) =>
+    const saying = samples.filter((sample) =>
+      pieceKey([...last.pieces, sample.request.reply!]) === pieceKey(unit.pieces)
+    );
+    const reading = samples.filter((sample) =>
       sample.request.reply!.text !== "" && textOf([...last.pieces, sample.request.reply!]) === textOf(unit.pieces)
     );
-    if (!starts && !says && !reads) continue;
-    const start = says ? 1000 : starts ? last.pieces.length : 0;
-    ranked.push({ place: { samples, unit, open: last.pieces, after: units.length }, rank: [units.length, 1, start] });
+    if (!starts && saying.length === 0 && reading.length === 0) continue;
+    const start = saying.length > 0 ? 1000 : starts ? last.pieces.length : 0;
+    // Different starts of one turn may be continued to the same: the latest that was.
+    const latest = (saying.length > 0 ? saying : reading).at(-1)?.turn ?? 0;
+    const place = { samples, unit, open: last.pieces, after: units.length };
+    ranked.push({ place, rank: [units.length, 1, start, latest] });
   }
-  ranked.sort((a, b) => b.rank[0]! - a.rank[0]! || b.rank[1]! - a.rank[1]! || b.rank[2]! - a.rank[2]!);
+  ranked.sort((a, b) => a.rank.map((own, k) => b.rank[k]! - own).find((difference) => difference !== 0) ?? 0);
   return ranked.map(({ place }) => place);
 }
 
