@@ -10,7 +10,7 @@ import { chatBody, chatFrames, type ChatView } from "./chat_answer.ts";
 import { chatServedForm, readChatConversation } from "./chat_messages.ts";
 import { constrain, type Shape } from "./constrain.ts";
 import type { Dialect, ReadContext } from "./dialect.ts";
-import { openaiErrorBody } from "./openai_errors.ts";
+import { openaiStreamError } from "./openai_errors.ts";
 import { isJson, unsupported } from "./read_json.ts";
 import { readWishes } from "./read_wishes.ts";
 
@@ -47,7 +47,7 @@ export async function readChatCompletion(json: unknown, context: ReadContext): P
     keepAlive: ": keep-alive\n\n",
     body: (answer) => JSON.stringify(chatBody(answer, view)),
     frames: (events) => chatFrames(events, view),
-    failure: (error) => dataFrame(openaiErrorBody(error)),
+    failure: (error) => dataFrame(openaiStreamError(error)),
   };
 }
 

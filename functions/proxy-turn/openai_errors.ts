@@ -37,6 +37,12 @@ export function openaiErrorBody(error: VerbatimError): { readonly error: OpenaiE
   };
 }
 
+/** The same in a stream that has begun. Clients then see the message alone: of what is worth another try it says the status. */
+export function openaiStreamError(error: VerbatimError): { readonly error: OpenaiError } {
+  const body = openaiErrorBody(error);
+  return error.retryable ? { error: { ...body.error, message: `${agentStatus(error)} ${error.message}` } } : body;
+}
+
 function typeOf(status: number): string {
   if (status === 401) return "authentication_error";
   if (status === 403) return "permission_error";
