@@ -31,6 +31,8 @@ export interface OverheadRow {
   readonly ratio: number;
   readonly turns: number;
   readonly rounds: number;
+  /** The gateway's resident memory afterwards; null where the system does not tell. */
+  readonly rssBytes: number | null;
   readonly failures: readonly string[];
 }
 
@@ -80,6 +82,7 @@ export async function measureOverhead(
     relay: figuresOf(relay!.first, relay!.slices),
     ratio: median(gateway!.slices.map((slice, round) => turnsPerS(slice) / turnsPerS(relay!.slices[round]!))),
     rounds: gateway!.slices.length,
+    rssBytes: targets.gateway.process.usage()?.rssBytes ?? null,
     turns: all.reduce((sum, slice) => sum + slice.turnMs.length, 0),
     failures: runs.flatMap((run) =>
       [...run.first, ...run.slices].flatMap((slice) => slice.failures.map((why) => `${run.target.name}: ${why}`))

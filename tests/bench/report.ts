@@ -25,7 +25,7 @@ export function reportOf(results: BenchResults, machine: BenchMachine): string {
     `**Turns** (the ratio is the gateway's turns a second over the bare relay's)`,
     overheadTable(results.rows),
     ...skippedRows(results),
-    `**CPU**`,
+    `**CPU, first turns, memory**`,
     cpuTable(results.rows),
     `**A long task** (prompts of ${sizeName(results.plan.longTask.promptTokens)} tokens)`,
     longTaskTable(results),
@@ -82,8 +82,9 @@ function cpuTable(rows: readonly OverheadRow[]): string {
       "(relay)",
       "gateway first turn p50 ms",
       "relay first turn p50 ms",
+      "gateway memory after (RSS), MB",
     ],
-    rows.map(({ cell, rounds, gateway, relay }) => [
+    rows.map(({ cell, rounds, gateway, relay, rssBytes }) => [
       String(cell.sessions),
       sizeName(cell.promptTokens),
       String(rounds),
@@ -93,6 +94,7 @@ function cpuTable(rows: readonly OverheadRow[]): string {
       figure(relay.loadCores),
       figure(gateway.firstTurnMs),
       figure(relay.firstTurnMs),
+      megabytes(rssBytes),
     ]),
   );
 }
