@@ -49,7 +49,8 @@ async function install({ name, version }: AgentPackage): Promise<Installed> {
       stderr: "piped",
       signal: AbortSignal.timeout(INSTALL_LIMIT_MS),
     }).output();
-    const said = new TextDecoder().decode(stderr).trim();
+    // The first lines say what it was; the rest is where in npm.
+    const said = new TextDecoder().decode(stderr).trim().split("\n").slice(0, 4).join("; ");
     if (!success) return { kind: "impossible", reason: `npm could not install ${title}: ${said || "it ran too long"}` };
     await Deno.rename(unfinished, prefix);
     return { kind: "installed", folder };
