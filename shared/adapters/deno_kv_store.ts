@@ -140,8 +140,12 @@ class DenoKvStore implements TaskStore {
     return this.#run((context) => listKvCalls(context, uid));
   }
 
-  putEvents(task: TaskRecord, events: readonly TaskEvent[]): Promise<void> {
-    return this.#run((context) => putKvEvents(context, task, events));
+  putEvents(
+    task: TaskRecord,
+    events: readonly TaskEvent[],
+    options: { readonly mayLinger?: boolean } = {},
+  ): Promise<void> {
+    return this.#run((context) => putKvEvents(context, task, { events, mayLinger: options.mayLinger ?? false }));
   }
 
   listEvents(uid: string): Promise<TaskEvent[]> {

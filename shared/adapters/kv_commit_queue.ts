@@ -58,6 +58,9 @@ export class KvCommitQueue {
   #waitingBytes = 0;
   #commits = 0;
   #pumping = false;
+  /** Whether a write waits that is not to wait for company any longer. */
+  #isDue = false;
+  #lingers = false;
 
   constructor(kv: Deno.Kv, options: { limits: KvLimits; retry: BusyRetry; logger?: Logger | undefined }) {
     this.#kv = kv;
@@ -68,9 +71,10 @@ export class KvCommitQueue {
 
   /**
    * Writes. Resolves, once it is durable, with the versionstamp of everything written, or with null where a check failed.
-   * `not_ready` after the deadline while the database is locked: then nothing of it happened.
+   * `not_ready` after the deadline while the database is locked: then nothing of it happened. A write that `mayLinger`
+   * waits a while for others to go with: a commit of its own would cost more than it is worth.
    */
-  async commit(write: KvWrite): Promise<string | null> {
+  async commit(write: KvWrite, { mayLinger = false }: { mayLinger?: boolean } = {}): Promise<string | null> {
     const size = sizeOf(write);
     if (!this.#fits(size)) {
       throw new VerbatimError("internal", "A write is larger than one atomic write can be.", { details: { ...size } });
@@ -82,8 +86,23 @@ export class KvCommitQueue {
     const { promise, resolve, reject } = Promise.withResolvers<string | null>();
     this.#waiting.push({ write, size, resolve, reject, acceptedAtMs: this.#retry.clock.now() });
     this.#waitingBytes += size.bytes;
-    this.#schedulePump();
+    if (mayLinger) {
+      this.#linger();
+    } else {
+      this.#isDue = true;
+      this.#schedulePump();
+    }
     return await promise;
+  }
+
+  #linger(): void {
+    if (this.#lingers) return;
+    this.#lingers = true;
+    void this.#retry.clock.sleep(this.#limits.lingerMs).then(() => {
+      this.#lingers = false;
+      this.#isDue = this.#waiting.length > 0;
+      this.#schedulePump();
+    });
   }
 
   /** Writes of one tick go together, even where no commit is under way. */
@@ -97,8 +116,9 @@ export class KvCommitQueue {
   }
 
   #pump(): void {
-    while (this.#commits < this.#limits.maxCommits) {
+    while (this.#isDue && this.#commits < this.#limits.maxCommits) {
       const group = this.#takeGroup();
+      this.#isDue = this.#waiting.length > 0;
       if (group.length === 0) return;
       this.#commits++;
       this.#commitGroup(group).finally(() => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { spyOnKv } from "../../tests/contracts/kv_spy.ts";
+import { createFakeClock } from "../../tests/fixtures/fake_clock.ts";
 import { KvCommitQueue } from "./kv_commit_queue.ts";
 import { DEFAULT_KV_LIMITS, type KvLimits } from "./kv_limits.ts";
 
@@ -18,6 +19,7 @@ Deno.test("KvCommitQueue keeps the order of writes with a common claim, and ever
       claims: fc.uniqueArray(fc.constantFrom("a", "b", "c", "d"), { minLength: 1, maxLength: 2 }),
       check: fc.constantFrom("none", "holds", "fails"),
       bytes: fc.integer({ min: 0, max: 300 }),
+      mayLinger: fc.boolean(),
     }),
     { maxLength: 40 },
   );
@@ -37,7 +39,7 @@ Deno.test("KvCommitQueue keeps the order of writes with a common claim, and ever
         maxAtomicBytes: 1_000,
         maxKeyBytes: 200,
       });
-      const versions = await Promise.all(writes.map(({ claims, check, bytes }, index) =>
+      const versions = await Promise.all(writes.map(({ claims, check, bytes, mayLinger }, index) =>
         queue.commit({
           checks: check === "none"
             ? []
@@ -49,7 +51,7 @@ Deno.test("KvCommitQueue keeps the order of writes with a common claim, and ever
           })),
           deletes: [["deleted", index]],
           claims,
-        })
+        }, { mayLinger })
       ));
       for (const [index, { check }] of writes.entries()) assert.equal(versions[index] === null, check === "fails");
       for (const { checks, sets, deletes } of spy.commits) {
@@ -85,6 +87,36 @@ Deno.test("KvCommitQueue never has two writes with a common claim under way", as
     return queue.commit({ checks: [], sets: [set], deletes: [], claims: [claim] });
   }));
   assert.ok(spy.commits.length < 60);
+  spy.kv.close();
+});
+
+Deno.test("KvCommitQueue lets a write that may linger go with the next one, and alone when none comes", async () => {
+  const spy = spyOnKv(await Deno.openKv(":memory:"));
+  const clock = createFakeClock();
+  const limits = { ...DEFAULT_KV_LIMITS, lingerMs: 20 };
+  const queue = new KvCommitQueue(spy.kv, { limits, retry: { clock, random: () => 0.5, busyDeadlineMs: 1_000 } });
+  const setOf = (name: string) => ({
+    checks: [],
+    sets: [{ key: [name], value: Uint8Array.of(1), expireInMs: undefined }],
+    deletes: [],
+    claims: [],
+  });
+  const namesOf = () => spy.commits.map(({ sets }) => sets.map(({ key }) => key[0]));
+
+  const first = queue.commit(setOf("patient"), { mayLinger: true });
+  await clock.advance(19);
+  assert.deepEqual(namesOf(), []);
+  await queue.commit(setOf("urgent"));
+  await first;
+  assert.deepEqual(namesOf(), [["patient", "urgent"]]);
+
+  await clock.advance(1);
+  const alone = queue.commit(setOf("alone"), { mayLinger: true });
+  const second = queue.commit(setOf("second"), { mayLinger: true });
+  await clock.advance(20);
+  await Promise.all([alone, second]);
+  assert.deepEqual(namesOf().slice(1), [["alone", "second"]]);
+  assert.equal(clock.sleeping, 0);
   spy.kv.close();
 });
 

@@ -31,12 +31,16 @@ export async function listKvCalls(context: KvContext, uid: string): Promise<Call
   return entries.map(({ value }) => decodeJson<CallLease>(value));
 }
 
-export async function putKvEvents(context: KvContext, task: TaskRecord, events: readonly TaskEvent[]): Promise<void> {
+export async function putKvEvents(
+  context: KvContext,
+  task: TaskRecord,
+  { events, mayLinger }: { events: readonly TaskEvent[]; mayLinger: boolean },
+): Promise<void> {
   const sets = events.map((event) => setOf(context, { key: kvKeys.event(task.uid, event.ulid), value: event, task }));
   const writes: Promise<unknown>[] = [];
   for (let start = 0; start < sets.length; start += EVENTS_PER_WRITE) {
     const some = sets.slice(start, start + EVENTS_PER_WRITE);
-    writes.push(context.queue.commit({ checks: [], sets: some, deletes: [], claims: [] }));
+    writes.push(context.queue.commit({ checks: [], sets: some, deletes: [], claims: [] }, { mayLinger }));
   }
   await Promise.all(writes);
 }

@@ -18,6 +18,8 @@ export interface KvLimits {
   readonly maxInlineBytes: number;
   /** Commits under way at once. While all are, writes gather and go together. */
   readonly maxCommits: number;
+  /** How long a write that may linger waits for others to go with. */
+  readonly lingerMs: number;
   /** Most bytes of writes waiting; beyond it a write is refused at once. */
   readonly maxWaitingBytes: number;
   /** How long a write or read is tried again while the database is locked. */
@@ -33,6 +35,7 @@ export const DEFAULT_KV_LIMITS: KvLimits = {
   chunkBytes: 61_440,
   maxInlineBytes: 600_000,
   maxCommits: 4,
+  lingerMs: 20,
   maxWaitingBytes: 268_435_456,
   busyDeadlineMs: 10_000,
 };

@@ -98,8 +98,12 @@ export interface TaskStore {
   /** Leases of a task, ended or not; the caller compares `untilMs`. */
   listCalls(uid: string): Promise<CallLease[]>;
 
-  /** Appends events. */
-  putEvents(task: TaskRecord, events: readonly TaskEvent[]): Promise<void>;
+  /** Appends events. What `mayLinger` may be held back for some milliseconds, to be written together with something else. */
+  putEvents(
+    task: TaskRecord,
+    events: readonly TaskEvent[],
+    options?: { readonly mayLinger?: boolean },
+  ): Promise<void>;
   /** Events in ulid order. */
   listEvents(uid: string): Promise<TaskEvent[]>;
 

@@ -131,6 +131,7 @@ export class TurnRecorder {
         await store.putEvents(
           task,
           options.joined ? [tasks.event("replayed", answer.turn, { after }), event] : [event],
+          { mayLinger: true },
         );
       },
     };
