@@ -82,8 +82,8 @@ Deno.test("median and quantile are those of the sorted values", () => {
 });
 
 Deno.test("withResults replaces what stands between the marks", () => {
-  const readme = "a\n<!-- results -->\nold\n<!-- end of results -->\nb\n";
+  const readme = "a\n<!-- deno-fmt-ignore-start -->\nold\n<!-- deno-fmt-ignore-end -->\nb\n";
   const written = withResults(readme, "new");
-  assert.equal(written, "a\n<!-- results -->\n\nnew\n<!-- end of results -->\nb\n");
+  assert.equal(written, "a\n<!-- deno-fmt-ignore-start -->\n\nnew\n<!-- deno-fmt-ignore-end -->\nb\n");
   assert.equal(withResults(written, "new"), written);
 });

@@ -6,7 +6,7 @@ import { FULL_PLAN, QUICK_PLAN } from "./bench_plan.ts";
 import { reportOf } from "./report.ts";
 import { runBench } from "./run_bench.ts";
 
-const MARKS = { start: "<!-- results -->\n", end: "<!-- end of results -->" };
+const MARKS = { start: "<!-- deno-fmt-ignore-start -->\n", end: "<!-- deno-fmt-ignore-end -->" };
 
 /** The README's text with other results in it. */
 export function withResults(readme: string, results: string): string {
