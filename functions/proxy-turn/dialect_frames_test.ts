@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { VerbatimError } from "../../shared/core/errors.ts";
 import { TokenSeries } from "../../shared/core/token_series.ts";
 import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/shared_call.ts";
+import type { Body } from "../../tests/e2e/harness.ts";
 import { joinMessage, joinResponse } from "../../tests/e2e/named_events.ts";
 import { messagesFrames } from "./messages_frames.ts";
 import { ResponseFrames } from "./responses_frames.ts";
@@ -51,8 +52,7 @@ async function* streamOf<Item>(items: readonly Item[]): AsyncGenerator<Item> {
   yield* items;
 }
 
-// deno-lint-ignore no-explicit-any -- events are JSON that the joiners check
-async function read(frames: AsyncIterable<string>): Promise<any[]> {
+async function read(frames: AsyncIterable<string>): Promise<Body[]> {
   let text = "";
   for await (const frame of frames) text += frame;
   return text.split("\n\n").slice(0, -1).map((frame) => JSON.parse(frame.slice(frame.indexOf("data: ") + 6)));
