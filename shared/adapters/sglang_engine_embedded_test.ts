@@ -83,7 +83,7 @@ async function sampled(
   const ids: number[] = [];
   const logprobs: number[] = [];
   for await (const chunk of chunks) {
-    if (chunk.type === "end") return { ids, logprobs, end: chunk };
+    if (chunk.type !== "tokens") return { ids, logprobs, end: chunk };
     ids.push(...chunk.ids);
     logprobs.push(...chunk.logprobs);
   }

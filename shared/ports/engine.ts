@@ -18,7 +18,7 @@ export interface EngineRequest {
   readonly stream: boolean;
 }
 
-/** Deltas, then one end. Every chunk's ids and logprobs have one length, and the ids are in the vocabulary. */
+/** Deltas, then one end or one abort. Every chunk's ids and logprobs have one length, and the ids are in the vocabulary. */
 export type EngineChunk =
   | { readonly type: "tokens"; readonly ids: readonly number[]; readonly logprobs: readonly number[] }
   | {
@@ -29,6 +29,22 @@ export type EngineChunk =
     readonly weightVersion: string | null;
     /** Where the weights were seen to change while it sampled: which sampled what, as far as the frames tell. */
     readonly weightVersions?: readonly VersionSegment[];
+    /** Time that was not the engine's: before a worker had taken the request. Absent: none. */
+    readonly waitedMs?: number;
+  }
+  /**
+   * The engine gave the generation up after the tokens sent so far, which stand as they are (a weight update, a
+   * retraction, an abort by somebody else). Nothing follows. Whoever wants the rest asks for it from these tokens.
+   */
+  | {
+    readonly type: "aborted";
+    /** The engine's words. */
+    readonly message: string;
+    /** Which weights sampled the tokens so far. */
+    readonly weightVersions: readonly VersionSegment[];
+    readonly promptTokens: number | null;
+    readonly cachedTokens: number | null;
+    readonly waitedMs?: number;
   };
 
 export interface EngineInfo {

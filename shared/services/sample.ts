@@ -77,6 +77,11 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
         yield { ...chunk, ...reader.push(chunk.ids, chunk.logprobs) };
         continue;
       }
+      if (chunk.type === "aborted") {
+        throw new VerbatimError("engine_failed", "The engine aborted the generation", {
+          details: { engine_message: chunk.message.slice(0, 500), aborted: true },
+        });
+      }
       const rest = reader.finish(chunk.finish);
       const { cachedTokens, weightVersion, weightVersions = null } = chunk;
       yield { type: "end", ...rest, cachedTokens, weightVersion, weightVersions };
