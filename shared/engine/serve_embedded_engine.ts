@@ -21,7 +21,7 @@ interface Listener {
 
 /** Starts a server; port 0 takes a free one. The death of the engine stops it. */
 export function serveEmbeddedEngine(
-  engine: EmbeddedEngine,
+  engine: Pick<EmbeddedEngine, "app" | "death">,
   options: { hostname?: string; port?: number } = {},
 ): ServedEngine {
   const hostname = options.hostname ?? "127.0.0.1";
@@ -51,7 +51,10 @@ export function serveEmbeddedEngine(
   };
 }
 
-function open(engine: EmbeddedEngine, { hostname, port }: { hostname: string; port: number }): Listener {
+function open(
+  engine: Pick<EmbeddedEngine, "app">,
+  { hostname, port }: { hostname: string; port: number },
+): Listener {
   const stop = new AbortController();
   const server = Deno.serve(
     { hostname, port, signal: stop.signal, onListen() {}, onError: () => new Response(null, { status: 500 }) },
