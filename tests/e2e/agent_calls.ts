@@ -1,7 +1,7 @@
 /** Calls of agents and what trainers read of them, in few words. */
 
 import assert from "node:assert/strict";
-import type { Body, CreatedTask, Harness } from "./harness.ts";
+import type { Body, CreatedTask, GatewayClient } from "./gateway_client.ts";
 
 /** What an agent got. */
 export interface Got {
@@ -24,7 +24,7 @@ export interface AgentCalls {
 }
 
 /** Calls to a file's shared gateway. */
-export function agentCalls(harness: () => Harness): AgentCalls {
+export function agentCalls(harness: () => GatewayClient): AgentCalls {
   return {
     async ask({ key }, messages, fields = {}, headers = {}) {
       const answer = await harness().chat(key, { messages, return_token_ids: true, ...fields }, headers);

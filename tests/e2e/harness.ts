@@ -8,25 +8,10 @@ import { systemClock } from "../../shared/adapters/system_clock.ts";
 import type { Json } from "../../shared/core/message.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import { qwen3Tokenizer } from "../fixtures/qwen3_tokenizer.ts";
-import { EventStream } from "./event_stream.ts";
+import { type GatewayClient, gatewayClient } from "./gateway_client.ts";
 import { until } from "./until.ts";
 
-/** JSON as tests look into it. */
-// deno-lint-ignore no-explicit-any -- tests assert on shapes they name themselves
-export type Body = any;
-
-/** An answer read whole. */
-export interface Answered {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: Body;
-}
-
-/** A created task, as an agent and a trainer see it. */
-export interface CreatedTask {
-  readonly id: string;
-  readonly key: string;
-}
+export type { Answered, Body, CreatedTask } from "./gateway_client.ts";
 
 /** Options of the composition, and what of the services a test wants otherwise. */
 export interface HarnessOptions extends DevelopmentOptions {
@@ -34,24 +19,9 @@ export interface HarnessOptions extends DevelopmentOptions {
 }
 
 /** A running gateway. */
-export interface Harness extends AsyncDisposable {
-  readonly url: string;
+export interface Harness extends GatewayClient, AsyncDisposable {
   readonly development: Development;
   readonly gateway: ServedGateway;
-  /** An own endpoint. */
-  admin(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
-  /** A task; the call must succeed. */
-  createTask(body?: Record<string, unknown>): Promise<CreatedTask>;
-  /** A chat completion, not streamed. */
-  chat(key: string, body: Record<string, unknown>, headers?: Record<string, string>): Promise<Answered>;
-  /** A streamed chat completion; resolves with its headers. */
-  stream(key: string, body: Record<string, unknown>, headers?: Record<string, string>): Promise<EventStream>;
-  /** What `GET /tasks/ID` says. */
-  task(id: string): Promise<Body>;
-  /** What `GET /tasks/ID/turns` lists. */
-  turns(id: string): Promise<Body[]>;
-  /** The decisions of `GET /tasks/ID/explain`. */
-  decisions(id: string): Promise<Body[]>;
   /** Waits until the engine runs nothing and nothing is queued. */
   engineIdle(): Promise<void>;
   /** Waits until the engine runs this many requests. */
@@ -67,40 +37,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   });
   const { engine } = development;
   const gateway = serveGateway({ ...development.services, ...options.services }, { hostname: "127.0.0.1", port: 0 });
-  async function call(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<Answered> {
-    const response = await fetch(gateway.url + path, {
-      method,
-      headers: { "content-type": "application/json", ...headers },
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
-  }
-  async function read(path: string): Promise<Body> {
-    const { status, body } = await call("GET", path, undefined, {});
-    assert.equal(status, 200, JSON.stringify(body));
-    return body;
-  }
   return {
-    url: gateway.url,
+    ...gatewayClient(gateway.url),
     development,
     gateway,
-    admin: (method, path, body, headers = {}) => call(method, path, body, headers),
-    async createTask(body = {}) {
-      const { status, body: created } = await call("POST", "/tasks", body, {});
-      assert.equal(status, 201, JSON.stringify(created));
-      return { id: created.task_id, key: created.api_key };
-    },
-    chat: (key, body, headers = {}) =>
-      call("POST", "/v1/chat/completions", body, { authorization: `Bearer ${key}`, ...headers }),
-    stream: (key, body, headers = {}) =>
-      EventStream.open(`${gateway.url}/v1/chat/completions`, {
-        headers: { authorization: `Bearer ${key}`, ...headers },
-        body: JSON.stringify({ stream: true, ...body }),
-      }),
-    task: (id) => read(`/tasks/${id}`),
-    turns: async (id) => (await read(`/tasks/${id}/turns`)).turns,
-    decisions: async (id) => (await read(`/tasks/${id}/explain`)).decisions,
     engineIdle: () => until("the engine is idle", () => engine.running === 0 && engine.queued === 0),
     engineRuns: (count) => until(`the engine runs ${count}`, () => engine.running === count),
     async [Symbol.asyncDispose]() {
