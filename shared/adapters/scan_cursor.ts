@@ -22,6 +22,7 @@ export class ByteCursor {
   isNull = false;
   readonly #numbers = new NumberReader();
   #bytes: Uint8Array = new Uint8Array(0);
+  #view = new DataView(this.#bytes.buffer);
   #at = 0;
   #committed = 0;
   /** A value that is skipped over several pieces. */
@@ -41,6 +42,7 @@ export class ByteCursor {
       joined.set(bytes, rest);
       this.#bytes = joined;
     }
+    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength);
     this.#at = this.#committed = 0;
   }
 
@@ -54,6 +56,21 @@ export class ByteCursor {
     this.#bytes = this.#bytes.slice(this.#committed);
     this.#at = this.#committed = 0;
     if (this.#bytes.length > LONGEST_BYTES) throw inconsistent("The engine's reply has a token of a megabyte");
+  }
+
+  /** All that is there. */
+  get view(): DataView {
+    return this.#view;
+  }
+
+  /** The place in `view`. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Goes on behind what another reader took from `view`. */
+  moveTo(at: number): void {
+    this.#at = at;
   }
 
   /** To the next byte that is no space; false where there is none. */

@@ -1,5 +1,7 @@
 /** Reads JSON numbers from bytes without making text of them. It does not know what they count. */
 
+import { DIGITS_OF_GROUP, nearestDouble, nearestFloat32 } from "./scan_decimal.ts";
+
 const ZERO = 48;
 const NINE = 57;
 const MINUS = 45;
@@ -7,16 +9,6 @@ const PLUS = 43;
 const DOT = 46;
 const SMALL_E = 101;
 const LARGE_E = 69;
-const POWERS = Float64Array.from({ length: 61 }, (_, exponent) => Number(`1e${exponent}`));
-/** Up to this power of ten a double is exact. */
-const EXACT_POWER = 22;
-/** Up to this many digits a decimal is a double without rounding. */
-const EXACT_DIGITS = 15;
-/** Digits are gathered by nines, as small integers. */
-const GROUP = 9;
-/** More than the error of a double made of two groups and one power of ten. */
-const DOUBT = 2 ** -48;
-
 /** What was wrong: nothing, the bytes end within the number, or they are no JSON number. */
 export type NumberEnd = "whole" | "cut" | "bad";
 
@@ -54,25 +46,25 @@ export class NumberReader {
     if (at === end) return this.#end(at, "cut");
     let highDigits = at - firstDigit;
     if (highDigits === 0 || (highDigits > 1 && bytes[firstDigit] === ZERO)) return this.#end(at, "bad");
-    let isLong = highDigits > GROUP;
+    let isLong = highDigits > DIGITS_OF_GROUP;
     if (byte === DOT) {
       const firstDecimal = ++at;
       if (high === 0) {
         highDigits = 0;
         while (bytes[at] === ZERO) at++;
       }
-      for (; at < end && highDigits < GROUP; at++, highDigits++) {
+      for (; at < end && highDigits < DIGITS_OF_GROUP; at++, highDigits++) {
         byte = bytes[at]!;
         if (byte < ZERO || byte > NINE) break;
         high = (Math.imul(high, 10) + byte - ZERO) | 0;
       }
-      if (highDigits >= GROUP) {
+      if (highDigits >= DIGITS_OF_GROUP) {
         for (; at < end; at++, lowDigits++) {
           byte = bytes[at]!;
           if (byte < ZERO || byte > NINE) break;
           low = (Math.imul(low, 10) + byte - ZERO) | 0;
         }
-        isLong ||= lowDigits > GROUP;
+        isLong ||= lowDigits > DIGITS_OF_GROUP;
       }
       if (at === end) return this.#end(at, "cut");
       scale = firstDecimal - at;
@@ -94,21 +86,14 @@ export class NumberReader {
       if (at === firstOfExponent) return this.#end(at, "bad");
       scale += sign === MINUS ? -exponent : exponent;
     }
-    if (!isLong && scale >= -60 && scale <= 60) {
-      const mantissa = lowDigits === 0 ? high : high * POWERS[lowDigits]! + low;
-      const size = scale < 0 ? mantissa / POWERS[-scale]! : mantissa * POWERS[scale]!;
-      // Where mantissa and power are both exact, one rounding makes the nearest double.
-      if (highDigits + lowDigits <= EXACT_DIGITS && scale >= -EXACT_POWER && scale <= EXACT_POWER) {
-        this.#value[0] = negative ? -size : size;
-        return this.#end(at, "whole");
-      }
-      if (options.float32) {
-        const nearest = Math.fround(size * (1 - DOUBT));
-        if (nearest === Math.fround(size * (1 + DOUBT))) {
-          this.#value[0] = negative ? -nearest : nearest;
-          return this.#end(at, "whole");
-        }
-      }
+    const size = isLong
+      ? NaN
+      : options.float32
+      ? nearestFloat32(high * 10 ** lowDigits + low, scale)
+      : nearestDouble(high, low, lowDigits, scale);
+    if (size === size) {
+      this.#value[0] = negative ? -size : size;
+      return this.#end(at, "whole");
     }
     this.#value[0] = Number(String.fromCharCode(...bytes.subarray(start, at)));
     return this.#end(at, "whole");

@@ -4,6 +4,7 @@
  */
 
 import type { TeacherScoreRequest } from "../ports/teacher.ts";
+import { CompactRowReader } from "./scan_compact_row.ts";
 import { ByteCursor } from "./scan_cursor.ts";
 import { failureOfAbort, inconsistent, isObject } from "./sglang_failure.ts";
 
@@ -46,8 +47,12 @@ export class ScoreScanner {
   readonly #topkIndices: Int32Array;
   readonly #topkLogprobs: Float32Array;
   readonly #tokenIdsLogprobs: Float32Array;
-  /** Per id, the last row that had it: no row may name an id twice. */
+  /** Per id, the mark of the last row that had it: no row may name an id twice. */
   readonly #seenInRow: Uint32Array;
+  readonly #compactRow: CompactRowReader;
+  /** Where a row goes that is checked but not kept. */
+  readonly #unkeptIndices: Int32Array;
+  readonly #unkeptLogprobs: Float32Array;
   readonly #rowsOf = new Map<Table, number>();
   readonly #small = new Map<string, unknown>();
   #place: Place = "start";
@@ -60,6 +65,7 @@ export class ScoreScanner {
   #kept = 0;
   #entry = 0;
   #previous = 0;
+  #mark = 0;
 
   constructor(expected: ScanExpectation) {
     const { response, mask, topK, tokenIds } = expected;
@@ -70,6 +76,9 @@ export class ScoreScanner {
     this.#topkLogprobs = new Float32Array(positions * topK);
     this.#tokenIdsLogprobs = new Float32Array(positions * tokenIds.length);
     this.#seenInRow = new Uint32Array(topK > 0 ? expected.vocabSize : 0);
+    this.#compactRow = new CompactRowReader({ topK, vocabSize: expected.vocabSize, seenInRow: this.#seenInRow });
+    this.#unkeptIndices = new Int32Array(topK);
+    this.#unkeptLogprobs = new Float32Array(topK);
   }
 
   /** Reads further bytes. They are not kept. */
@@ -194,11 +203,13 @@ export class ScoreScanner {
           throw inconsistent(`The engine's "${table}" has more than ${this.#row} positions`, this.#where());
         }
         if (table === "input_token_logprobs") return this.#tokenEntry();
+        if (table === "input_top_logprobs" && this.#compactRows()) return true;
         if (cursor.isNext("[")) {
           if (this.#row === 0) throw inconsistent("The first position has logprobs where none can be", this.#where());
           cursor.take("[", "a list");
           this.#entry = 0;
           this.#previous = Infinity;
+          this.#mark++;
           this.#tablePlace = cursor.isNext("]") ? "after_entry" : "entry";
           return true;
         }
@@ -246,7 +257,31 @@ export class ScoreScanner {
     return true;
   }
 
-  /** Entries of a top list, as many as are whole: this is where most of a reply's bytes are. */
+  /** Whole rows in the engines' own form, as many as there are: this is where most of a reply's bytes are. */
+  #compactRows(): boolean {
+    const cursor = this.#cursor;
+    const { topK, response } = this.#expected;
+    let anyRow = false;
+    while (this.#row > 0 && this.#row <= response.length) {
+      const end = this.#isKept()
+        ? this.#readCompact(this.#topkIndices, this.#topkLogprobs, this.#kept * topK)
+        : this.#readCompact(this.#unkeptIndices, this.#unkeptLogprobs, 0);
+      if (end < 0) break;
+      cursor.moveTo(end);
+      this.#endRow();
+      anyRow = true;
+      if (!cursor.takeComma()) break;
+      this.#tablePlace = "row";
+    }
+    return anyRow;
+  }
+
+  #readCompact(indices: Int32Array, logprobs: Float32Array, first: number): number {
+    const { view, at } = this.#cursor;
+    return this.#compactRow.read(view, at, ++this.#mark, indices, logprobs, first);
+  }
+
+  /** Entries of a top list, as many as are whole. */
   #topEntries(): boolean {
     const cursor = this.#cursor;
     const { topK, vocabSize } = this.#expected;
@@ -254,12 +289,14 @@ export class ScoreScanner {
     do {
       if (!cursor.readEntry(FLOAT32)) return false;
       this.#assertLogprob();
-      const { id, logprob } = cursor;
+      const { id } = cursor;
+      // Order is that of what is kept.
+      const logprob = Math.fround(cursor.logprob);
       if (this.#entry >= topK) throw inconsistent(`A top list has more than ${topK} entries`, this.#where());
       if (id >= vocabSize) throw inconsistent(`Id ${id} is outside the vocabulary of ${vocabSize}`, this.#where());
       if (logprob > this.#previous) throw inconsistent("A top list is not sorted", this.#where());
-      if (this.#seenInRow[id] === this.#row) throw inconsistent(`A top list has id ${id} twice`, this.#where());
-      this.#seenInRow[id] = this.#row;
+      if (this.#seenInRow[id] === this.#mark) throw inconsistent(`A top list has id ${id} twice`, this.#where());
+      this.#seenInRow[id] = this.#mark;
       this.#previous = logprob;
       if (isKept) {
         const at = this.#kept * topK + this.#entry;

@@ -110,7 +110,7 @@ Deno.test("ScoreScanner reads what JSON.parse reads, in any pieces and any spaci
       assert.equal(meta.weight_version, "v\u00e9");
       assert.deepEqual(meta.finish_reason, { type: "length", length: 1 });
     }),
-    { numRuns: 400 },
+    { numRuns: 400, endOnFailure: true },
   );
 });
 
@@ -122,6 +122,32 @@ Deno.test("ScoreScanner reads a reply byte by byte", () => {
       assert.deepEqual(arrays, readTree(expected, text));
     }),
     { numRuns: 20 },
+  );
+});
+
+Deno.test("ScoreScanner judges a reply read by whole rows as one read byte by byte, damaged ones too", () => {
+  const damage = fc.tuple(fc.nat(), fc.constantFrom(...'[]{},-.0123456789enul "x'));
+  const verdict = (read: () => ScannedReply): unknown => {
+    try {
+      return read();
+    } catch (error) {
+      assert.ok(isInconsistent(error));
+      return error.code;
+    }
+  };
+  fc.assert(
+    fc.property(replies, fc.option(damage), ({ expected, body }, damaged) => {
+      // What follows the tables gives room for reading by whole rows.
+      let text = JSON.stringify({ ...body, padding: "x".repeat(1024) });
+      if (damaged !== null) {
+        const from = text.indexOf("input_top_logprobs");
+        const at = Math.max(from, 0) + damaged[0] % (text.length - 1024 - Math.max(from, 0));
+        text = text.slice(0, at) + damaged[1] + text.slice(at + 1);
+      }
+      const everywhere = Array.from({ length: text.length * 2 }, (_, at) => at);
+      assert.deepEqual(verdict(() => scan(expected, text)), verdict(() => scan(expected, text, everywhere)));
+    }),
+    { numRuns: 400, endOnFailure: true },
   );
 });
 
@@ -183,7 +209,7 @@ Deno.test("ScoreScanner says what is wrong, and where", () => {
     assert.throws(() => scan(expected, text), (error: unknown) => {
       assert.ok(isInconsistent(error), text);
       assert.match(String(error), words, text);
-      if (position !== undefined) assert.equal((error as VerbatimError).details?.position, position, text);
+      if (position !== undefined) assert.equal(error.details?.position, position, text);
       return true;
     });
   }
@@ -207,6 +233,6 @@ Deno.test("ScoreScanner tells an abort from a lie", () => {
   });
 });
 
-function isInconsistent(error: unknown): boolean {
+function isInconsistent(error: unknown): error is VerbatimError {
   return error instanceof VerbatimError && error.code === "engine_inconsistent";
 }
