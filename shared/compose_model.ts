@@ -1,7 +1,9 @@
 /** The served model from the environment: engine, tokenizer files, renderer. Shared by the compositions; it opens no store. */
 
 import type { TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { createSglangControl } from "./adapters/sglang_control.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
+import { type EnginePlace, SglangWorkers } from "./adapters/sglang_workers.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -30,9 +32,9 @@ export interface ModelParts {
 /** The model. A renderer that fails its checks stops the start; an engine that does not answer yet does not. */
 export async function composeModel(environment: Environment, parts: ModelParts): Promise<Model> {
   const { tokenizer, files, clock, logger, background } = parts;
+  const workers = new SglangWorkers({ place: enginePlace(environment), apiKey: environment.SGLANG_API_KEY, clock });
   const engine = createSglangEngine({
-    url: engineUrl(environment),
-    apiKey: environment.SGLANG_API_KEY,
+    workers,
     vocabSize: tokenizer.vocabSize,
     retryMs: environment.ENGINE_RETRY_S * 1000,
     idleTimeoutMs: environment.ENGINE_IDLE_TIMEOUT_S * 1000,
@@ -53,60 +55,64 @@ export async function composeModel(environment: Environment, parts: ModelParts):
     ...(chatTemplate === null ? {} : { chatTemplate }),
     ...(files === null ? {} : { stopTokenIds: files.stopTokenIds }),
   });
-  const name = environment.MODEL_NAME ?? await engine.info(AbortSignal.timeout(STARTUP_CALL_MS)).then(
-    (info) => info.modelPath,
-    (cause: unknown) => {
-      logger.warn("The engine does not answer yet; the model is named default", { cause: String(cause) });
-      return null;
-    },
-  );
+  // Asked always: what the engine says now of its weights is what the first turns are measured against.
+  const info = await engine.info(AbortSignal.timeout(STARTUP_CALL_MS)).catch((cause: unknown) => {
+    logger.warn("The engine does not answer yet", { cause: String(cause) });
+    return null;
+  });
+  const name = environment.MODEL_NAME ?? info?.modelPath;
   return {
     name: name ?? "default",
     renderer,
     engine,
+    control: createSglangControl({ workers, logger }),
     maxContextTokens: environment.MAX_CONTEXT_LEN,
     createdAtS: Math.floor(clock.now() / 1000),
   };
 }
 
-/** A router, or a single worker. Several workers want a router in front. */
-export function engineUrl(environment: Environment): string {
-  if (environment.SGLANG_ROUTER_URL !== undefined) return environment.SGLANG_ROUTER_URL;
-  const [worker, ...more] = environment.ROLLOUT_EXTERNAL_ENGINE_ADDRS ?? [];
+/** Where the engine is: behind a router (or alone), or workers that this process chooses among. */
+function enginePlace(environment: Environment): EnginePlace {
+  if (environment.SGLANG_ROUTER_URL !== undefined) return { type: "router", url: environment.SGLANG_ROUTER_URL };
+  const [worker, ...more] = new Set(environment.ROLLOUT_EXTERNAL_ENGINE_ADDRS ?? []);
   if (more.length > 0) {
     throw new VerbatimError(
       "not_ready",
       "ROLLOUT_EXTERNAL_ENGINE_ADDRS names several workers: put a router before them and set SGLANG_ROUTER_URL",
     );
   }
-  if (worker !== undefined) return worker;
+  if (worker !== undefined) return { type: "workers", urls: [worker, ...more] };
   throw new VerbatimError(
     "not_ready",
-    "No engine is configured: set SGLANG_ROUTER_URL to a router or a single worker (deno task dev brings an engine of its own)",
+    "No engine is configured: set SGLANG_ROUTER_URL to a router or a single worker, or " +
+      "ROLLOUT_EXTERNAL_ENGINE_ADDRS to workers (deno task dev brings an engine of its own)",
   );
 }
 
 /** Where the tokenizer is: as configured, else where the engine says it has its own. */
 export async function tokenizerLocation(environment: Environment): Promise<string> {
   if (environment.TOKENIZER !== undefined) return environment.TOKENIZER;
-  const url = engineUrl(environment);
-  try {
-    const headers = environment.SGLANG_API_KEY === undefined
-      ? {}
-      : { authorization: `Bearer ${environment.SGLANG_API_KEY}` };
-    const response = await fetch(`${url}/model_info`, { headers, signal: AbortSignal.timeout(STARTUP_CALL_MS) });
-    const info: unknown = await response.json();
-    if (typeof info === "object" && info !== null && "tokenizer_path" in info) {
-      if (typeof info.tokenizer_path === "string") return info.tokenizer_path;
-    }
-  } catch (cause) {
+  const place = enginePlace(environment);
+  const urls = place.type === "router" ? [place.url] : place.urls;
+  const answers = urls.map((url) => toldTokenizer(url, environment.SGLANG_API_KEY));
+  const told = await Promise.any(answers).catch((cause: unknown) => {
     throw new VerbatimError(
       "not_ready",
-      `TOKENIZER is not set and the engine at ${url} does not say where its own is: set TOKENIZER`,
+      `TOKENIZER is not set and the engine at ${urls.join(", ")} does not say where its own is: set TOKENIZER`,
       { cause },
     );
-  }
+  });
+  if (told !== null) return told;
   throw new VerbatimError("not_ready", "TOKENIZER is not set and the engine names none: set TOKENIZER");
+}
+
+/** The tokenizer that a worker or router names, or null. Rejects where it does not answer. */
+async function toldTokenizer(url: string, apiKey: string | undefined): Promise<string | null> {
+  const headers = new Headers(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` });
+  const response = await fetch(`${url}/model_info`, { headers, signal: AbortSignal.timeout(STARTUP_CALL_MS) });
+  const info: unknown = await response.json();
+  if (typeof info !== "object" || info === null || !("tokenizer_path" in info)) return null;
+  return typeof info.tokenizer_path === "string" ? info.tokenizer_path : null;
 }
 
 async function readTemplate(path: string, read: ModelParts["readTextFile"]): Promise<string> {

@@ -2,8 +2,10 @@
 
 import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
 import { loadTokenizerFiles, type TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { createSglangControl } from "./adapters/sglang_control.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { createSglangTeacher } from "./adapters/sglang_teacher.ts";
+import { SglangWorkers } from "./adapters/sglang_workers.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -81,6 +83,7 @@ export async function composeTeacher(environment: Environment, parts: TeacherPar
   const fingerprint = files === null ? null : fingerprintOf(files);
   await probeTeacher({ scorer, teacher, info, tokenizer, fingerprint }, new AbortController().signal);
   logger.info("The teacher was probed", { url, model: info.modelPath, weight_version: info.weightVersion });
+  const workers = new SglangWorkers({ place: { type: "router", url }, apiKey: environment.TEACHER_API_KEY, clock });
   const model = {
     name: scorer.options.model,
     renderer: files === null && environment.TEACHER_FORMAT === "auto" ? parts.renderer : createRenderer({
@@ -91,7 +94,17 @@ export async function composeTeacher(environment: Environment, parts: TeacherPar
       now: () => clock.now(),
       ...templateOf(files, parts.student),
     }),
-    engine: createSglangEngine({ ...options, retryMs: environment.ENGINE_RETRY_S * 1000, random: Math.random }),
+    engine: createSglangEngine({
+      workers,
+      vocabSize: options.vocabSize,
+      retryMs: environment.ENGINE_RETRY_S * 1000,
+      idleTimeoutMs: options.idleTimeoutMs,
+      clock,
+      logger,
+      background,
+      random: Math.random,
+    }),
+    control: createSglangControl({ workers, logger }),
     maxContextTokens,
     createdAtS: Math.floor(clock.now() / 1000),
   };

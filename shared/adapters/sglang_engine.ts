@@ -12,13 +12,21 @@ import { abortOnWorkers } from "./sglang_abort.ts";
 import { failureOfEvent, failureOfStatus, inconsistent, isObject, RetryableFailure } from "./sglang_failure.ts";
 import { ReplyReader } from "./sglang_reply.ts";
 import { checkScores } from "./sglang_scores.ts";
+import { SglangWorkers } from "./sglang_workers.ts";
 import { SilenceWatch } from "./silence_watch.ts";
 
 /** What the adapter needs. */
-export interface SglangEngineOptions {
-  /** A router, or a single worker. */
-  readonly url: string;
-  readonly apiKey?: string | undefined;
+export type SglangEngineOptions =
+  & SglangEngineSettings
+  & (
+    /** A router, or a single worker. */
+    | { readonly url: string; readonly apiKey?: string | undefined; readonly fetch?: typeof fetch }
+    /** Workers that are shared with a control. */
+    | { readonly workers: SglangWorkers }
+  );
+
+/** What does not depend on where the engine is. */
+export interface SglangEngineSettings {
   /** Ids are below it, in and out. */
   readonly vocabSize: number;
   /** How long an engine that can't take a request is tried again. */
@@ -30,7 +38,6 @@ export interface SglangEngineOptions {
   readonly background: Background;
   /** In [0, 1): spreads retries. */
   readonly random: () => number;
-  readonly fetch?: typeof fetch;
 }
 
 const FIRST_BACKOFF_MS = 100;
@@ -38,15 +45,15 @@ const LONGEST_BACKOFF_MS = 2000;
 
 /** Makes the adapter. Nothing is sent before the first call. */
 export function createSglangEngine(options: SglangEngineOptions): Engine {
-  const send = options.fetch ?? fetch;
   const { clock, logger } = options;
-
-  function headersFor(routingKey: string | null): Headers {
-    const headers = new Headers({ "content-type": "application/json" });
-    if (options.apiKey !== undefined) headers.set("authorization", `Bearer ${options.apiKey}`);
-    if (routingKey !== null) headers.set("x-smg-routing-key", routingKey);
-    return headers;
-  }
+  const workers = "workers" in options ? options.workers : new SglangWorkers({
+    place: { type: "router", url: options.url },
+    apiKey: options.apiKey,
+    clock,
+    fetch: options.fetch,
+  });
+  const send = workers.fetch;
+  const url = workers.place.type === "router" ? workers.place.url : workers.place.urls[0];
 
   /** One POST to /generate. The watch aborts it after a silence; whoever gets the answer ends the watch. */
   async function post(
@@ -54,11 +61,11 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
     routingKey: string | null,
     signal: AbortSignal,
   ): Promise<{ response: Response; watch: SilenceWatch }> {
-    const watch = new SilenceWatch(clock, options.idleTimeoutMs);
+    const watch = new SilenceWatch(clock, options.idleTimeoutMs, workers.pauses.of(null));
     try {
-      const response = await send(`${options.url}/generate`, {
+      const response = await send(`${url}/generate`, {
         method: "POST",
-        headers: headersFor(routingKey),
+        headers: workers.headers(routingKey),
         body,
         signal: AbortSignal.any([signal, watch.signal]),
       });
@@ -105,7 +112,7 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
   /** A short question. Its failures are `engine_*` errors. */
   async function get(path: string, signal: AbortSignal): Promise<string> {
     try {
-      const response = await send(`${options.url}${path}`, { headers: headersFor(null), signal });
+      const response = await send(`${url}${path}`, { headers: workers.headers(), signal });
       const text = await response.text();
       if (!response.ok) throw failureOfStatus(response.status, text, response.headers.get("retry-after"));
       return text;
@@ -167,7 +174,7 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
     },
 
     async abort(rid) {
-      await abortOnWorkers(rid, { url: options.url, headers: headersFor(null), clock, logger, fetch: send });
+      await abortOnWorkers(rid, { url, headers: workers.headers(), clock, logger, fetch: send });
     },
 
     async info(signal): Promise<EngineInfo> {

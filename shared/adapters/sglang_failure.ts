@@ -67,7 +67,7 @@ export function inconsistent(message: string, details: Record<string, unknown> =
 }
 
 /** The text of `{error: {message}}`, `{error: "..."}`, `{message}`, plain text; null of an empty body. */
-function messageOf(body: string): string | null {
+export function messageOf(body: string): string | null {
   if (body.trim() === "") return null;
   let parsed: unknown;
   try {

@@ -1,7 +1,15 @@
-/** Aborts a call that has been silent for too long. It does not know what is called. */
+/** Ends a call that has been silent for too long. It does not know what is called. */
 
 import { VerbatimError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+
+/** A stretch in which silence is expected: it does not count, and what was silent before it counts anew after it. */
+export interface Hold {
+  /** When the last one ended, epoch milliseconds; 0: there was none. */
+  readonly liftedAtMs: number;
+  /** Resolves when none is on, at once where that is so; rejects when the signal aborts first. */
+  lifted(signal: AbortSignal): Promise<void>;
+}
 
 /** Ends the wait; made once, since an abort without a reason makes an error each time. */
 const OVER = new Error("The call is over");
@@ -10,13 +18,15 @@ const OVER = new Error("The call is over");
 export class SilenceWatch {
   readonly #clock: Clock;
   readonly #idleTimeoutMs: number;
+  readonly #hold: Hold | null;
   readonly #silence = new AbortController();
   readonly #over = new AbortController();
   #heardAtMs: number;
 
-  constructor(clock: Clock, idleTimeoutMs: number) {
+  constructor(clock: Clock, idleTimeoutMs: number, hold: Hold | null = null) {
     this.#clock = clock;
     this.#idleTimeoutMs = idleTimeoutMs;
+    this.#hold = hold;
     this.#heardAtMs = clock.now();
     this.#watch().catch(() => {});
   }
@@ -39,7 +49,9 @@ export class SilenceWatch {
   async #watch(): Promise<void> {
     for (let leftMs = this.#idleTimeoutMs; leftMs > 0;) {
       await this.#clock.sleep(leftMs, this.#over.signal);
-      leftMs = this.#heardAtMs + this.#idleTimeoutMs - this.#clock.now();
+      await this.#hold?.lifted(this.#over.signal);
+      const sinceMs = Math.max(this.#heardAtMs, this.#hold?.liftedAtMs ?? 0);
+      leftMs = sinceMs + this.#idleTimeoutMs - this.#clock.now();
     }
     const seconds = this.#idleTimeoutMs / 1000;
     this.#silence.abort(

@@ -2,6 +2,7 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import type { Engine } from "../ports/engine.ts";
+import type { EngineControl } from "../ports/engine_control.ts";
 import type { Renderer } from "../ports/renderer.ts";
 
 /** One served model. */
@@ -9,6 +10,8 @@ export interface Model {
   readonly name: string;
   readonly renderer: Renderer;
   readonly engine: Engine;
+  /** The workers behind the engine. */
+  readonly control: EngineControl;
   /** Prompt and completion together. */
   readonly maxContextTokens: number;
   /** When it was configured, epoch seconds, for model lists. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createFakeClock } from "../../tests/fixtures/fake_clock.ts";
 import { createListLogger } from "../../tests/fixtures/list_logger.ts";
+import { noWorkers } from "../../tests/fixtures/no_workers.ts";
 import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
 import { createSglangEngine } from "../adapters/sglang_engine.ts";
 import { createTrackedBackground } from "../adapters/tracked_background.ts";
@@ -22,7 +23,7 @@ function modelOf(name: string): Model {
     background: createTrackedBackground(logger),
     random: () => 0,
   });
-  return { name, renderer, engine, maxContextTokens: 100, createdAtS: 0 };
+  return { name, renderer, engine, control: noWorkers, maxContextTokens: 100, createdAtS: 0 };
 }
 
 Deno.test("ModelCatalog of one model takes any name for it", () => {

@@ -16,6 +16,7 @@ import type { TaskStore } from "../../shared/ports/task_store.ts";
 import { createRenderer } from "../../shared/rendering/create_renderer.ts";
 import { byteTokenizer } from "../fixtures/byte_tokenizer.ts";
 import { createListLogger, type ListLogger } from "../fixtures/list_logger.ts";
+import { noWorkers } from "../fixtures/no_workers.ts";
 import { qwen3TokenizerFiles } from "../fixtures/qwen3_tokenizer.ts";
 import { seededRandom } from "../fixtures/seeded_random.ts";
 import { spyOnStore, type SpyStore } from "../fixtures/spy_store.ts";
@@ -93,7 +94,7 @@ export async function startSharedStoreGateways(
     });
     const services = composeServices({
       store: spy.store,
-      models: [{ name: "bytes", renderer, engine, maxContextTokens: 131_072, createdAtS: 0 }],
+      models: [{ name: "bytes", renderer, engine, control: noWorkers, maxContextTokens: 131_072, createdAtS: 0 }],
       clock: systemClock,
       ids: createRandomIds(systemClock),
       logger,
