@@ -73,6 +73,11 @@ export class ByteCursor {
     this.#at = at;
   }
 
+  /** Whether there is another byte, whatever it is. */
+  hasMore(): boolean {
+    return this.#at < this.#bytes.length;
+  }
+
   /** To the next byte that is no space; false where there is none. */
   skipSpace(): boolean {
     const bytes = this.#bytes;
@@ -130,6 +135,27 @@ export class ByteCursor {
     if (!this.skipSpace()) return null;
     this.take(":", "a colon");
     return this.skipSpace() ? String(key) : null;
+  }
+
+  /** Takes the text's bytes up to its end or that of the bytes, escapes untouched; null where it was over already. */
+  takeText(): Uint8Array | null {
+    const end = this.#bytes.indexOf(QUOTE, this.#at);
+    if (end === this.#at) {
+      this.#at++;
+      return null;
+    }
+    const text = this.#bytes.subarray(this.#at, end < 0 ? this.#bytes.length : end);
+    this.#at += text.length;
+    return text;
+  }
+
+  /** Reads a number; null where it is not over yet. */
+  readNumber(options: { readonly float32: boolean }): number | null {
+    const end = this.#numbers.read(this.#bytes, this.#at, options);
+    if (end === "cut") return null;
+    if (end === "bad") throw noJson(`has something else in the place of a number (${excerpt(this.#bytes, this.#at)})`);
+    this.#at = this.#numbers.at;
+    return this.#numbers.value;
   }
 
   /** Passes over a value, over several pieces if need be; false where it is not over yet. Brackets are counted, not matched. */

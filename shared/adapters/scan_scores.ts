@@ -4,8 +4,10 @@
  */
 
 import type { TeacherScoreRequest } from "../ports/teacher.ts";
+import { Base64Words } from "./base64_words.ts";
 import { CompactRowReader } from "./scan_compact_row.ts";
 import { ByteCursor } from "./scan_cursor.ts";
+import { FlatTops } from "./scan_flat_tops.ts";
 import { failureOfAbort, inconsistent, isObject } from "./sglang_failure.ts";
 
 /** What a reply is checked against: the request, in the vocabulary that ids are in. */
@@ -27,6 +29,17 @@ const SMALL_FIELDS: ReadonlySet<string> = new Set([
   "prompt_tokens",
   "output_top_logprobs",
   "output_token_ids_logprobs",
+  "input_top_logprobs_shape",
+  "input_top_logprobs_null_prefix",
+  "input_top_logprobs_val_flat_b64_dtype",
+  "input_top_logprobs_idx_flat_b64_dtype",
+]);
+/** The flat forms of the top lists: what each holds, and whether as base64 or as a list of numbers. */
+const FLAT_FIELDS: ReadonlyMap<string, FlatField> = new Map([
+  ["input_top_logprobs_val_flat", { holds: "logprobs", form: "list" }],
+  ["input_top_logprobs_idx_flat", { holds: "ids", form: "list" }],
+  ["input_top_logprobs_val_flat_b64", { holds: "logprobs", form: "base64" }],
+  ["input_top_logprobs_idx_flat_b64", { holds: "ids", form: "base64" }],
 ]);
 /** Engine and trainer may compute the two ways to a logprob in another order of sums. */
 const SAME_LOGPROB = 1e-2;
@@ -34,8 +47,25 @@ const SAME_LOGPROB = 1e-2;
 const FLOAT32 = { float32: true };
 const FLOAT64 = { float32: false };
 
+interface FlatField {
+  readonly holds: "logprobs" | "ids";
+  readonly form: "base64" | "list";
+}
+
 type Table = "input_token_logprobs" | "input_top_logprobs" | "input_token_ids_logprobs";
-type Place = "start" | "reply_key" | "reply_next" | "meta_key" | "meta_next" | "skip" | "keep" | "end";
+type Place =
+  | "start"
+  | "reply_key"
+  | "reply_next"
+  | "meta_key"
+  | "meta_next"
+  | "skip"
+  | "keep"
+  | "flat_text"
+  | "flat_list"
+  | "flat_number"
+  | "flat_next"
+  | "end";
 /** Within a table: before it, before a row, within a row before an entry, after an entry, after a row. */
 type TablePlace = "open" | "first_row" | "row" | "entry" | "after_entry" | "after_row";
 
@@ -55,6 +85,11 @@ export class ScoreScanner {
   readonly #unkeptLogprobs: Float32Array;
   readonly #rowsOf = new Map<Table, number>();
   readonly #small = new Map<string, unknown>();
+  /** Set where the top lists come in a flat form, and the array that is being read. */
+  #flatTops: FlatTops | null = null;
+  readonly #flatSeen = new Set<FlatField["holds"]>();
+  #flatHolds: FlatField["holds"] = "logprobs";
+  #words = new Base64Words();
   #place: Place = "start";
   #afterValue: Place = "reply_next";
   #field = "";
@@ -86,7 +121,7 @@ export class ScoreScanner {
     const cursor = this.#cursor;
     cursor.push(bytes);
     // A step that finds its token cut off by the end of the bytes takes nothing; it is taken again with the next ones.
-    while (cursor.skipSpace() && this.#step()) cursor.commit();
+    while ((this.#place === "flat_text" ? cursor.hasMore() : cursor.skipSpace()) && this.#step()) cursor.commit();
     cursor.keepRest();
   }
 
@@ -102,7 +137,8 @@ export class ScoreScanner {
       throw inconsistent(`The engine saw ${counted} tokens where ${prompt.length + response.length} were sent`);
     }
     this.#assertRows("input_token_logprobs");
-    if (topK > 0) this.#assertRows("input_top_logprobs");
+    if (topK > 0 && this.#flatTops === null) this.#assertRows("input_top_logprobs");
+    this.#flatTops?.assertWhole(this.#small);
     if (tokenIds.length > 0) this.#assertRows("input_token_ids_logprobs");
     this.#assertAgreement();
     return {
@@ -144,6 +180,12 @@ export class ScoreScanner {
         this.#place = this.#afterValue;
         return true;
       }
+      case "flat_text":
+        return this.#flatText();
+      case "flat_list":
+      case "flat_number":
+      case "flat_next":
+        return this.#flatList();
       case "end":
         throw inconsistent("The engine went on after its reply");
     }
@@ -166,14 +208,72 @@ export class ScoreScanner {
       }
       return true;
     }
+    const flat = this.#expected.topK > 0 ? FLAT_FIELDS.get(field) : undefined;
+    if (flat !== undefined && !cursor.isNext("n")) return this.#beginFlat(flat);
     const table = this.#tableOf(field);
     this.#place = table === null && SMALL_FIELDS.has(field) ? "keep" : "skip";
     // A table that is null is not there.
     if (table === null || !cursor.isNext("[")) return true;
-    if (this.#rowsOf.has(table)) throw inconsistent(`The engine's reply has "${table}" twice`);
+    if (this.#rowsOf.has(table) || (table === "input_top_logprobs" && this.#flatTops !== null)) {
+      throw inconsistent(`The engine's reply has "${table}" twice`);
+    }
     this.#table = table;
     this.#tablePlace = "open";
     this.#row = this.#kept = 0;
+    return true;
+  }
+
+  /** The top lists in a flat form: an engine gives the nested one or this. */
+  #beginFlat({ holds, form }: FlatField): boolean {
+    if (this.#flatSeen.has(holds) || this.#rowsOf.has("input_top_logprobs")) {
+      throw inconsistent(`The engine's reply has "input_top_logprobs" twice`);
+    }
+    this.#flatSeen.add(holds);
+    this.#flatHolds = holds;
+    const { response, topK, mask, vocabSize } = this.#expected;
+    this.#flatTops ??= new FlatTops(
+      { positions: response.length, topK, mask, vocabSize },
+      { indices: this.#topkIndices, logprobs: this.#topkLogprobs },
+    );
+    if (form === "base64") {
+      this.#cursor.take('"', "a text");
+      this.#words = new Base64Words();
+      this.#place = "flat_text";
+    } else {
+      this.#cursor.take("[", "a list");
+      this.#place = "flat_list";
+    }
+    return true;
+  }
+
+  /** What there is of a base64 text. */
+  #flatText(): boolean {
+    const text = this.#cursor.takeText();
+    const words = text === null ? null : this.#words.push(text);
+    if (words === null && (text !== null || !this.#words.isWhole())) {
+      throw inconsistent(`The engine's "${this.#field}" is no base64 of 32-bit values`);
+    }
+    if (words === null) this.#place = this.#afterValue;
+    else if (this.#flatHolds === "logprobs") this.#flatTops?.takeLogprobWords(words);
+    else this.#flatTops?.takeIdWords(words);
+    return true;
+  }
+
+  /** Numbers of a flat list, as many as are whole. */
+  #flatList(): boolean {
+    const cursor = this.#cursor;
+    if (this.#place === "flat_next" || (this.#place === "flat_list" && cursor.isNext("]"))) {
+      this.#place = cursor.takeOneOf(",", "]") === "," ? "flat_number" : this.#afterValue;
+      return true;
+    }
+    do {
+      if (!cursor.skipSpace()) return false;
+      const value = cursor.readNumber(this.#flatHolds === "logprobs" ? FLOAT32 : FLOAT64);
+      if (value === null) return false;
+      if (this.#flatHolds === "logprobs") this.#flatTops?.takeLogprob(value);
+      else this.#flatTops?.takeId(value);
+      this.#place = "flat_next";
+    } while (cursor.takeComma());
     return true;
   }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { VerbatimError } from "../core/errors.ts";
 import { type ScanExpectation, type ScannedReply, ScoreScanner } from "./scan_scores.ts";
@@ -122,6 +123,48 @@ Deno.test("ScoreScanner reads a reply byte by byte", () => {
       assert.deepEqual(arrays, readTree(expected, text));
     }),
     { numRuns: 20 },
+  );
+});
+
+/** The same reply with its top lists flat. */
+function flattened({ expected, body }: Reply, form: "numbers" | "base64"): Record<string, unknown> {
+  const { input_top_logprobs: top, ...meta } = body.meta_info as { input_top_logprobs?: (Entry[] | null)[] };
+  if (top === undefined) return body;
+  const entries = top.flatMap((row) => row ?? []);
+  // JSON.stringify has no sign for a zero.
+  const values = entries.map(([logprob]) => (logprob ?? NaN) + 0);
+  const ids = entries.map(([, id]) => id);
+  const text = (words: Float32Array | Int32Array) => Buffer.from(words.buffer).toString("base64");
+  const flat = form === "numbers" ? { input_top_logprobs_val_flat: values, input_top_logprobs_idx_flat: ids } : {
+    input_top_logprobs_val_flat_b64: text(Float32Array.from(values)),
+    input_top_logprobs_idx_flat_b64: text(Int32Array.from(ids)),
+  };
+  const shape = [expected.response.length, expected.topK];
+  return {
+    ...body,
+    meta_info: { ...flat, ...meta, input_top_logprobs_shape: shape, input_top_logprobs_null_prefix: 1 },
+  };
+}
+
+Deno.test("ScoreScanner reads flat top lists as nested ones, in any pieces", () => {
+  const forms = fc.constantFrom("numbers" as const, "base64" as const);
+  const spacing = fc.constantFrom(undefined, 1);
+  fc.assert(
+    fc.property(replies, forms, fc.array(fc.nat(), { maxLength: 40 }), spacing, (reply, form, cuts, space) => {
+      const { meta: _, ...arrays } = scan(reply.expected, JSON.stringify(flattened(reply, form), null, space), cuts);
+      assert.deepEqual(arrays, readTree(reply.expected, JSON.stringify(reply.body)));
+    }),
+    { numRuns: 400, endOnFailure: true },
+  );
+});
+
+Deno.test("ScoreScanner refuses every beginning of a reply with flat top lists", () => {
+  fc.assert(
+    fc.property(replies, fc.nat(), (reply, at) => {
+      const text = JSON.stringify(flattened(reply, "base64"));
+      assert.throws(() => scan(reply.expected, text.slice(0, at % text.length)), isInconsistent);
+    }),
+    { endOnFailure: true },
   );
 });
 

@@ -230,6 +230,13 @@ function textOf(value: unknown, name: string): string | null {
   return typeof field === "string" ? field : null;
 }
 
+/**
+ * Asks for the top lists as base64 of two flat arrays, a third of the bytes. It can always be asked for: a router drops
+ * the fields and an engine that does not know them passes over them; both then answer in the nested form, as does an
+ * engine whose lists have no flat form. The reader takes what comes.
+ */
+const FLAT_FORM = { return_flat_raw_top_logprobs: true, return_flat_raw_top_logprobs_b64: true };
+
 /** One greedy step; logprobs from the prompt's last position, so that its prefix may be cached. */
 function scoreBody(request: TeacherScoreRequest): Uint8Array<ArrayBuffer> {
   const { rid, prompt, response, topK, tokenIds } = request;
@@ -238,7 +245,7 @@ function scoreBody(request: TeacherScoreRequest): Uint8Array<ArrayBuffer> {
     sampling_params: { max_new_tokens: 1, temperature: 0, skip_special_tokens: false },
     return_logprob: true,
     logprob_start_len: prompt.length - 1,
-    ...(topK === 0 ? {} : { top_logprobs_num: topK }),
+    ...(topK === 0 ? {} : { top_logprobs_num: topK, ...FLAT_FORM }),
     ...(tokenIds.length === 0 ? {} : { token_ids_logprob: Array.from(tokenIds) }),
     stream: false,
   });

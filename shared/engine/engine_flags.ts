@@ -26,6 +26,7 @@ export const ENGINE_USAGE = `The embedded engine, an SGLang worker in miniature.
   --seed N                    another model; default 0
   --incremental               frames of a stream carry deltas
   --stream-interval TOKENS    tokens a frame; default 1
+  --no-flat-top-logprobs      the flat form of top logprobs is not known, as behind a router
   --api-key KEY               default none
   --weight-version VERSION    default "default"
   --first-token-delay-ms MS   default 0
@@ -55,6 +56,7 @@ export function parseEngineFlags(args: readonly string[]): EngineFlags | null {
       firstTokenDelayMs: number(values, "first-token-delay-ms", {}) ?? 0,
       tokenDelayMs: number(values, "token-delay-ms", {}) ?? 0,
       nullReplyTokens,
+      flatTopLogprobs: values["no-flat-top-logprobs"] !== true,
       ...(script === undefined ? {} : { script }),
       ...(values["api-key"] === undefined ? {} : { apiKey: values["api-key"] }),
       ...(values["weight-version"] === undefined ? {} : { weightVersion: values["weight-version"] }),
@@ -79,6 +81,7 @@ function read(args: readonly string[]) {
         seed: { type: "string" },
         incremental: { type: "boolean" },
         "stream-interval": { type: "string" },
+        "no-flat-top-logprobs": { type: "boolean" },
         "api-key": { type: "string" },
         "weight-version": { type: "string" },
         "first-token-delay-ms": { type: "string" },

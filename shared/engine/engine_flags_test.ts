@@ -14,6 +14,7 @@ Deno.test("parseEngineFlags has defaults for everything", () => {
       maxContextTokens: 131072,
       seed: 0,
       incremental: false,
+      flatTopLogprobs: true,
       streamInterval: 1,
       firstTokenDelayMs: 0,
       tokenDelayMs: 0,

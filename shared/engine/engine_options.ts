@@ -20,6 +20,8 @@ export interface EmbeddedEngineOptions {
   readonly incremental?: boolean;
   /** Tokens a frame. Default 1. */
   readonly streamInterval?: number;
+  /** Whether the flat form of top logprobs is known; false: as behind a router, or in an older engine. Default true. */
+  readonly flatTopLogprobs?: boolean;
   /** Asked for as a bearer key on all routes but `/health` and `/health_generate`. Default: none. */
   readonly apiKey?: string;
   /** Default `"default"`. */

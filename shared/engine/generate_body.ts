@@ -12,6 +12,8 @@ export interface GenerateItem {
   readonly returnLogprob: boolean;
   readonly logprobStartLen: number;
   readonly topLogprobsNum: number;
+  /** Whether the input's top lists are answered as two flat arrays, as numbers or in base64; else nested. */
+  readonly flatTopLogprobs: "off" | "numbers" | "base64";
   readonly tokenIdsLogprob: readonly number[] | null;
   readonly returnTextInLogprobs: boolean;
   readonly returnPromptTokenIds: boolean;
@@ -64,6 +66,9 @@ export function parseGenerateBody(body: unknown, newRid: () => string): Generate
     throw new EngineRefusal("value", "input_ids cannot be empty.");
   }
   const prompts = text ?? inputIds;
+  if (raw.return_flat_raw_top_logprobs_b64 === true && raw.return_flat_raw_top_logprobs !== true) {
+    throw new EngineRefusal("value", "return_flat_raw_top_logprobs_b64 requires return_flat_raw_top_logprobs.");
+  }
   const batched = text !== undefined ? Array.isArray(text) : Array.isArray(prompts) && Array.isArray(prompts[0]);
   const count = batched && Array.isArray(prompts) ? prompts.length : 1;
   const samples = parallelSamples(value(raw, "sampling_params"));
@@ -101,12 +106,18 @@ function item(raw: Raw, at: Place & { readonly rid: string }): GenerateItem {
     returnLogprob: Boolean(option(raw, "return_logprob", { fallback: false, index, samples })),
     logprobStartLen: Number(option(raw, "logprob_start_len", { fallback: -1, index, samples })),
     topLogprobsNum: Number(option(raw, "top_logprobs_num", { fallback: 0, index, samples })),
+    flatTopLogprobs: flatForm(raw),
     tokenIdsLogprob: tokenIds(raw, at),
     returnTextInLogprobs: Boolean(raw.return_text_in_logprobs),
     returnPromptTokenIds: Boolean(raw.return_prompt_token_ids),
     stream: Boolean(raw.stream),
     cacheKey: ["extra_key", "cache_salt"].map((name) => cacheKeyPart(raw, name, at)).join("\u0000"),
   };
+}
+
+function flatForm(raw: Raw): GenerateItem["flatTopLogprobs"] {
+  if (raw.return_flat_raw_top_logprobs !== true) return "off";
+  return raw.return_flat_raw_top_logprobs_b64 === true ? "base64" : "numbers";
 }
 
 function requestIds(
@@ -240,6 +251,8 @@ function checkTypes(raw: Raw): void {
     ["logprob_start_len", isInteger, "a valid integer or list of integers", true],
     ["top_logprobs_num", isInteger, "a valid integer or list of integers", true],
     ["token_ids_logprob", isIntegers, "a valid list of integers, or of such lists", true],
+    ["return_flat_raw_top_logprobs", isFlag, "a valid boolean", false],
+    ["return_flat_raw_top_logprobs_b64", isFlag, "a valid boolean", false],
     ["return_text_in_logprobs", isFlag, "a valid boolean", false],
     ["return_prompt_token_ids", isFlag, "a valid boolean", false],
     ["stream", isFlag, "a valid boolean", false],

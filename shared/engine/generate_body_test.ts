@@ -20,6 +20,7 @@ Deno.test("parseGenerateBody reads a single prompt with defaults and ignores unk
     returnLogprob: false,
     logprobStartLen: -1,
     topLogprobsNum: 0,
+    flatTopLogprobs: "off",
     tokenIdsLogprob: null,
     returnTextInLogprobs: false,
     returnPromptTokenIds: false,

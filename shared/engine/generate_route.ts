@@ -19,7 +19,7 @@ export async function generateRoute(context: Context, core: EngineCore): Promise
   try {
     const body = await readJson(context);
     stream = typeof body === "object" && body !== null && "stream" in body && body.stream === true;
-    parsed = parseGenerateBody(body, newRid);
+    parsed = parseGenerateBody(core.options.flatTopLogprobs === false ? withoutFlatForm(body) : body, newRid);
     await core.scheduler.admitted(signal);
     if (signal.aborted) return new Response(null, { status: 499 });
     for (const rid of [...parsed.groupRids, ...parsed.items.map((item) => item.rid)]) {
@@ -30,6 +30,12 @@ export async function generateRoute(context: Context, core: EngineCore): Promise
     if (!(error instanceof EngineRefusal)) throw error;
     return refusal(error, { stream, core });
   }
+}
+
+/** As a router passes it on, and as an engine reads it that does not know the form. */
+function withoutFlatForm(body: unknown): unknown {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
+  return { ...body, return_flat_raw_top_logprobs: undefined, return_flat_raw_top_logprobs_b64: undefined };
 }
 
 /** Checks all prompts, then starts all; a refused one refuses the call. */

@@ -57,6 +57,41 @@ Deno.test("/generate reports top and chosen logprobs by position, the first inpu
   assertRows([null, ...meta.output_top_logprobs!], [null, ...meta.output_token_ids_logprobs!]);
 });
 
+Deno.test("/generate gives the input's top lists flat where asked to, with the same values", async () => {
+  const body = {
+    input_ids: [65, 66, 67, 68],
+    return_logprob: true,
+    logprob_start_len: 1,
+    top_logprobs_num: 3,
+    sampling_params: { max_new_tokens: 1 },
+  };
+  const { meta_info: nested } = await generate(engineOf(), body);
+  const entries = nested.input_top_logprobs!.flatMap((row) => row ?? []);
+  const ask = async (fields: Record<string, boolean>, engine = engineOf()) =>
+    (await generate(engine, { ...body, ...fields })).meta_info;
+  const numbers = await ask({ return_flat_raw_top_logprobs: true });
+  assert.deepEqual(numbers.input_top_logprobs_val_flat, entries.map(([logprob]) => logprob));
+  assert.deepEqual(numbers.input_top_logprobs_idx_flat, entries.map(([, id]) => id));
+  assert.deepEqual([numbers.input_top_logprobs_shape, numbers.input_top_logprobs_null_prefix], [[2, 3], 1]);
+  assert.ok(!("input_top_logprobs" in numbers));
+  const both = { return_flat_raw_top_logprobs: true, return_flat_raw_top_logprobs_b64: true };
+  const base64 = await ask(both);
+  const bytes = (text: string | undefined) => Uint8Array.from(atob(text!), (character) => character.charCodeAt(0));
+  const values = new Float32Array(bytes(base64.input_top_logprobs_val_flat_b64).buffer);
+  assert.deepEqual([...values], entries.map(([logprob]) => logprob));
+  const ids = new Int32Array(bytes(base64.input_top_logprobs_idx_flat_b64).buffer);
+  assert.deepEqual([...ids], entries.map(([, id]) => id));
+  assert.equal(base64.input_top_logprobs_val_flat_b64_dtype, "float32");
+  assert.equal(base64.input_top_logprobs_idx_flat_b64_dtype, "int32");
+  assert.ok(!("input_top_logprobs_val_flat" in base64));
+  assert.equal(base64.output_top_logprobs?.length, 1);
+  const old = await ask(both, engineOf({ flatTopLogprobs: false }));
+  assert.deepEqual(old.input_top_logprobs, nested.input_top_logprobs);
+  assert.ok(!("input_top_logprobs_shape" in old));
+  const { status } = await refused(engineOf(), { ...body, return_flat_raw_top_logprobs_b64: true });
+  assert.equal(status, 400);
+});
+
 type Rows = readonly (readonly [number, number, string | null][] | null)[];
 
 function assertRows(tops: Rows, rows: Rows): void {

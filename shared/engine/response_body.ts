@@ -4,6 +4,7 @@
  */
 
 import type { EngineRequest } from "./engine_request.ts";
+import { flatTopLogprobs } from "./flat_top_logprobs.ts";
 import type { LogprobEntry, LogprobRows } from "./generation.ts";
 
 /** Which output positions a frame covers: ids `from` (inclusive) to `to` (exclusive) of those sampled so far. */
@@ -79,7 +80,7 @@ function queueAbortBody(request: EngineRequest, nowMs: number): Body {
 
 function logprobFields(request: EngineRequest, span: FrameSpan): Body {
   const { inputRows, outputRows, input } = request.generation;
-  const { topLogprobsNum, tokenIdsLogprob } = input.item;
+  const { topLogprobsNum, flatTopLogprobs: form, tokenIdsLogprob } = input.item;
   const own = <Row>(rows: readonly Row[]): Row[] => rows.slice(span.from, span.to);
   const given = <Row>(rows: readonly Row[]): Row[] => span.withInput ? rows.slice() : [];
   const fields: Body = {
@@ -88,7 +89,8 @@ function logprobFields(request: EngineRequest, span: FrameSpan): Body {
     output_token_logprobs_length: span.to,
   };
   if (topLogprobsNum > 0) {
-    fields.input_top_logprobs = given(inputRows.top);
+    if (form === "off") fields.input_top_logprobs = given(inputRows.top);
+    else if (span.withInput) Object.assign(fields, flatTopLogprobs(inputRows.top, { width: topLogprobsNum, form }));
     fields.output_top_logprobs = own(outputRows.top);
   }
   if (tokenIdsLogprob !== null) {

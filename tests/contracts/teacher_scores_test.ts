@@ -1,6 +1,7 @@
 /** The teacher's adapter against the embedded engine: its scores are the engine's distribution, and no planted fault goes unseen. */
 
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { byteTokenizer } from "../fixtures/byte_tokenizer.ts";
 import { createListLogger } from "../fixtures/list_logger.ts";
 import { type Random, seededRandom } from "../fixtures/seeded_random.ts";
@@ -27,8 +28,10 @@ const never = new AbortController().signal;
 /** Answers a request to /generate: the engine itself, or something that stands between. */
 type Between = (answer: () => Promise<Response>, attempt: number) => Response | Promise<Response>;
 
-function engineOf(): EmbeddedEngine {
+/** An engine that gives top lists flat, or one that does not know how. */
+function engineOf({ flat }: { flat: boolean }): EmbeddedEngine {
   return createEmbeddedEngine({
+    flatTopLogprobs: flat,
     tokenizer,
     modelName: "teacher",
     maxContextTokens: CONTEXT,
@@ -98,12 +101,12 @@ function randomInput(random: Random): ScoreInput {
 
 Deno.test(`Teacher scores equal the engine's distribution for ${TRIPLES} random prompts, responses and K`, async () => {
   const random = seededRandom(5);
-  const teacher = teacherOf(engineOf());
+  const teachers = [true, false].map((flat) => teacherOf(engineOf({ flat })));
   let lasts = 0;
   for (let triple = 0; triple < TRIPLES; triple++) {
     const input = randomInput(random);
     const { prompt, response, topK, tokenIds, mask } = input;
-    const scores = await teacher.score({ ...input, rid: `triple-${triple}` }, never);
+    const scores = await teachers[triple % 2]!.score({ ...input, rid: `triple-${triple}` }, never);
     let kept = 0;
     distribution(Uint32Array.of(...prompt, ...response), (at, predictor) => {
       const k = at - prompt.length;
@@ -238,9 +241,77 @@ const FAULTS: readonly [name: string, fault: Between, cause: string, details?: R
   ["silent", () => new Promise<Response>(() => {}), "engine_timeout"],
 ];
 
-function scorerOf(fault: Between): TeacherScorer {
+/** Changes one of a flat text's 32-bit words. */
+function withWord(text: string, at: number, change: (view: DataView, at: number) => void): string {
+  const bytes = Buffer.from(text, "base64");
+  change(new DataView(bytes.buffer, bytes.byteOffset), at * 4);
+  return bytes.toString("base64");
+}
+
+const VALUES = "input_top_logprobs_val_flat_b64";
+const IDS = "input_top_logprobs_idx_flat_b64";
+
+/** The same of flat top lists; rows are of four entries. */
+const FLAT_FAULTS: typeof FAULTS = [
+  ["a flat list that ends early", tampered((meta) => meta[VALUES] = meta[VALUES].slice(0, 64)), "engine_inconsistent", {
+    position: 4,
+  }],
+  ["ids that end early", tampered((meta) => meta[IDS] = meta[IDS].slice(0, 64)), "engine_inconsistent", {
+    position: 4,
+  }],
+  ["a flat list too long", tampered((meta) => meta[IDS] = "AAAA".repeat(4) + meta[IDS]), "engine_inconsistent"],
+  [
+    "a flat NaN",
+    tampered((meta) => meta[VALUES] = withWord(meta[VALUES], 5, (view, at) => view.setFloat32(at, NaN, true))),
+    "engine_inconsistent",
+    { position: 2 },
+  ],
+  [
+    "a flat row unsorted",
+    tampered((meta) => meta[VALUES] = withWord(meta[VALUES], 9, (view, at) => view.setFloat32(at, 0, true))),
+    "engine_inconsistent",
+    { position: 3 },
+  ],
+  [
+    "a flat id beyond the vocabulary",
+    tampered((meta) => meta[IDS] = withWord(meta[IDS], 3, (view, at) => view.setInt32(at, 1 << 20, true))),
+    "engine_inconsistent",
+    { position: 1 },
+  ],
+  [
+    "a flat id below 0",
+    tampered((meta) => meta[IDS] = withWord(meta[IDS], 15, (view, at) => view.setInt32(at, -1, true))),
+    "engine_inconsistent",
+    { position: 4 },
+  ],
+  [
+    "a flat row that names an id twice",
+    tampered((meta) =>
+      meta[IDS] = withWord(meta[IDS], 1, (view, at) => view.setInt32(at, view.getInt32(0, true), true))
+    ),
+    "engine_inconsistent",
+    { position: 1 },
+  ],
+  [
+    "flat top lists that tell another logprob of the token",
+    tampered((meta) => meta[IDS] = withWord(meta[IDS], 4, (view, at) => view.setInt32(at, 51, true))),
+    "engine_inconsistent",
+    { position: 2 },
+  ],
+  ["no flat values", tampered((meta) => delete meta[VALUES]), "engine_inconsistent", { position: 1 }],
+  ["no flat ids", tampered((meta) => delete meta[IDS]), "engine_inconsistent", { position: 1 }],
+  ["another shape", tampered((meta) => meta.input_top_logprobs_shape = [4, 5]), "engine_inconsistent"],
+  ["no shape", tampered((meta) => delete meta.input_top_logprobs_shape), "engine_inconsistent"],
+  ["no prefix", tampered((meta) => meta.input_top_logprobs_null_prefix = 0), "engine_inconsistent"],
+  ["another type", tampered((meta) => meta[`${VALUES}_dtype`] = "float16"), "engine_inconsistent"],
+  ["no base64", tampered((meta) => meta[VALUES] = `-${meta[VALUES].slice(1)}`), "engine_inconsistent"],
+  ["a text with spaces", tampered((meta) => meta[IDS] = ` ${meta[IDS]}`), "engine_inconsistent"],
+  ["flat and nested", tampered((meta) => meta.input_top_logprobs = [null]), "engine_inconsistent"],
+];
+
+function scorerOf(fault: Between, form: { flat: boolean }): TeacherScorer {
   return new TeacherScorer({
-    teacher: teacherOf(engineOf(), { between: fault, idleTimeoutMs: 20 }),
+    teacher: teacherOf(engineOf(form), { between: fault, idleTimeoutMs: 20 }),
     model: "teacher",
     weightVersion: "default",
     vocabSize,
@@ -256,13 +327,18 @@ function scorerOf(fault: Between): TeacherScorer {
   });
 }
 
-for (const [name, fault, cause, details] of FAULTS) {
+const ALL_FAULTS = [
+  ...FAULTS.map((fault) => ({ fault, flat: false })),
+  ...FLAT_FAULTS.map((fault) => ({ fault, flat: true })),
+];
+
+for (const { fault: [name, fault, cause, details], flat } of ALL_FAULTS) {
   Deno.test(`Teacher that is ${name}: asked again, and a failure where that does not help`, async () => {
-    const wanted = await teacherOf(engineOf()).score({ ...INPUT, rid: "wanted" }, never);
-    const scores: TeacherScores = await scorerOf(once(fault)).score(INPUT, never);
+    const wanted = await teacherOf(engineOf({ flat })).score({ ...INPUT, rid: "wanted" }, never);
+    const scores: TeacherScores = await scorerOf(once(fault), { flat }).score(INPUT, never);
     assert.deepEqual(scores, wanted);
     await assert.rejects(
-      scorerOf(fault).score(INPUT, never),
+      scorerOf(fault, { flat }).score(INPUT, never),
       (error: { code: string; details: Record<string, unknown> }) => {
         assert.equal(error.code, "teacher_failed");
         const { attempts, cause: last, ...rest } = error.details;
@@ -280,10 +356,42 @@ Deno.test("a teacher that refuses for good is not asked again", async () => {
     asked++;
     return Response.json({ error: { message: "too long" } }, { status: 400 });
   };
-  await assert.rejects(scorerOf(refusing).score(INPUT, never), {
+  await assert.rejects(scorerOf(refusing, { flat: true }).score(INPUT, never), {
     code: "teacher_failed",
     retryable: false,
     details: { engine_status: 400, engine_message: "too long", attempts: 1, cause: "engine_failed" },
   });
   assert.equal(asked, 1);
+});
+
+Deno.test("a teacher is asked for flat top lists, and is believed in every form it may give them", async () => {
+  const wanted = await teacherOf(engineOf({ flat: false })).score({ ...INPUT, rid: "wanted" }, never);
+  const asked: Record<string, unknown>[] = [];
+  for (
+    const change of [
+      // The form's first version counted the prefix among the rows.
+      (meta: Meta) => meta.input_top_logprobs_shape = [5, 4],
+      (meta: Meta) => {
+        delete meta[`${VALUES}_dtype`];
+        delete meta[`${IDS}_dtype`];
+      },
+      (meta: Meta) => {
+        const words = (name: string) => Buffer.from(meta[name], "base64");
+        const [values, ids] = [words(VALUES), words(IDS)];
+        meta.input_top_logprobs_val_flat = Array.from({ length: 16 }, (_, at) => values.readFloatLE(at * 4));
+        meta.input_top_logprobs_idx_flat = Array.from({ length: 16 }, (_, at) => ids.readInt32LE(at * 4));
+        for (const name of [VALUES, IDS]) delete meta[name];
+      },
+    ]
+  ) {
+    const teacher = teacherOf(engineOf({ flat: true }), {
+      between: async (answer, attempt) => {
+        const response = await tampered(change)(answer, attempt);
+        asked.push((await response.clone().json()).meta_info);
+        return response;
+      },
+    });
+    assert.deepEqual(await teacher.score({ ...INPUT, rid: "other" }, never), wanted);
+  }
+  assert.ok(asked.every((meta) => !("input_top_logprobs" in meta)));
 });
