@@ -12,7 +12,9 @@ import type { Tokenizer } from "./ports/tokenizer.ts";
 import { createCompletionParser } from "./rendering/create_completion_parser.ts";
 import { createRenderer } from "./rendering/create_renderer.ts";
 import type { Environment } from "./schemas/environment.ts";
+import { EngineGate } from "./services/engine_gate.ts";
 import type { Model } from "./services/model_catalog.ts";
+import { Generations } from "./services/resume_generation.ts";
 
 /** How long the engine may take to say what it serves while we start. */
 const STARTUP_CALL_MS = 10_000;
@@ -66,9 +68,23 @@ export async function composeModel(environment: Environment, parts: ModelParts):
     renderer,
     engine,
     control: createSglangControl({ workers, logger }),
+    generations: composeGenerations(environment, { clock, logger }),
     maxContextTokens: environment.MAX_CONTEXT_LEN,
     createdAtS: Math.floor(clock.now() / 1000),
   };
+}
+
+/** Admission to a model's engines, with the limits of the environment. */
+export function composeGenerations(
+  environment: Environment,
+  parts: { readonly clock: Clock; readonly logger: Logger },
+): Generations {
+  const gate = new EngineGate({
+    mostRunning: environment.ENGINE_MAX_CONCURRENCY,
+    mostWaiting: environment.ENGINE_MAX_QUEUE,
+    clock: parts.clock,
+  });
+  return new Generations({ ...parts, gate, retryMs: environment.ENGINE_RETRY_S * 1000 });
 }
 
 /** Where the engine is: behind a router (or alone), or workers that this process chooses among. */

@@ -6,6 +6,7 @@ import { createSglangControl } from "./adapters/sglang_control.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { createSglangTeacher } from "./adapters/sglang_teacher.ts";
 import { SglangWorkers } from "./adapters/sglang_workers.ts";
+import { composeGenerations } from "./compose_model.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -105,6 +106,7 @@ export async function composeTeacher(environment: Environment, parts: TeacherPar
       random: Math.random,
     }),
     control: createSglangControl({ workers, logger }),
+    generations: composeGenerations(environment, { clock, logger }),
     maxContextTokens,
     createdAtS: Math.floor(clock.now() / 1000),
   };

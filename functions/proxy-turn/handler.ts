@@ -94,6 +94,7 @@ function callOf(context: Context, services: HandlerServices, caller: Caller, dia
   const { request } = dialect;
   return {
     read: caller.kind === "task" ? caller.read : null,
+    fairKey: caller.kind === "task" ? caller.read.task.uid : caller.keyHash,
     model: services.models.resolve(request.model ?? (caller.kind === "task" ? caller.read.task.settings.model : null)),
     modelName: request.model ?? services.models.default.name,
     dialect: dialect.name,

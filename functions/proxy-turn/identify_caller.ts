@@ -13,7 +13,7 @@ import type { HandlerServices } from "../handler_services.ts";
 export type Caller =
   | { readonly kind: "task"; readonly read: VersionedTask }
   /** The same renderer and parser, nothing recorded. */
-  | { readonly kind: "pass_through" };
+  | { readonly kind: "pass_through"; readonly keyHash: string };
 
 /** The caller behind a key. Unknown, dropped and expired keys are `unauthorized`; a closed task's key is `task_closed`. */
 export async function identifyCaller(key: string | null, services: HandlerServices): Promise<Caller> {
@@ -29,7 +29,9 @@ export async function identifyCaller(key: string | null, services: HandlerServic
     }
     return { kind: "task", read };
   }
-  if (services.passThroughKeys.some((candidate) => equalKeys(candidate, key))) return { kind: "pass_through" };
+  if (services.passThroughKeys.some((candidate) => equalKeys(candidate, key))) {
+    return { kind: "pass_through", keyHash: hashKey(key) };
+  }
   throw new VerbatimError("unauthorized", "The key opens no task here");
 }
 

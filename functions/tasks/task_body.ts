@@ -71,6 +71,7 @@ export function turnBody(turn: Turn, judged: JudgedTask): Record<string, unknown
     completion_tokens: record.completionTokens,
     cached_tokens: record.cachedTokens,
     weight_versions: record.weightVersions,
+    resumed: record.resumed ?? 0,
     sampling: record.sampling,
     basis: record.basis,
     ignored_fields: record.ignoredFields,

@@ -2,6 +2,7 @@
 
 import { VerbatimError } from "./errors.ts";
 import type { Turn, VersionSegment } from "./turn.ts";
+import { addSegments } from "./version_segments.ts";
 
 /** Where a turn's sampled tokens lie. */
 export interface TurnSpan {
@@ -82,9 +83,7 @@ export function packPath(turns: readonly Turn[]): PackedPath {
     sampledMask.fill(1, at, at + turn.completion.length);
     at += turn.completion.length;
     spans.push({ turn, start, end: at });
-    for (const segment of turn.record.weightVersions) {
-      addSegment(weightVersions, { ...segment, start: start + segment.start, end: start + segment.end });
-    }
+    addSegments(weightVersions, turn.record.weightVersions, start);
     previous = turn;
   }
   return { prompt: first.observation, response, logprobs, sampledMask, spans, weightVersions };
@@ -105,15 +104,5 @@ function assertWhole(turn: Turn, previous: Turn | null, tokensBefore: number): v
   const prompt = tokensBefore + (previous === null ? 0 : turn.observation.length);
   if (record.promptTokens !== prompt) {
     throw broken(`A turn was sampled after ${record.promptTokens} tokens, its path has ${prompt}`);
-  }
-}
-
-/** Joins neighbours of one version: such a segment runs on across the observations between its spans. */
-function addSegment(segments: VersionSegment[], segment: VersionSegment): void {
-  const last = segments[segments.length - 1];
-  if (last !== undefined && last.version === segment.version && last.exact === segment.exact) {
-    segments[segments.length - 1] = { ...last, end: segment.end };
-  } else if (segment.end > segment.start) {
-    segments.push(segment);
   }
 }

@@ -100,3 +100,20 @@ export function withTokenLimit(params: SamplingParams, limit: number): SamplingP
   if ((params.min_new_tokens ?? 0) > limit) limited.min_new_tokens = limit;
   return limited;
 }
+
+/**
+ * Whether anything but the tokens decides what is sampled next: a grammar's place, what penalties have counted, the text
+ * that a regular expression looks at, a custom processor's memory. Such a generation can't go on from its tokens alone.
+ */
+export function carriesState(params: SamplingParams): boolean {
+  return isConstrained(params) || (params.frequency_penalty ?? 0) !== 0 || (params.presence_penalty ?? 0) !== 0 ||
+    (params.repetition_penalty ?? 1) !== 1 || (params.stop_regex ?? []).length > 0 ||
+    Object.keys(params.custom_params ?? {}).length > 0;
+}
+
+/** The parameters for what is left after `sampled` tokens; `max_new_tokens` is set. */
+export function afterTokens(params: SamplingParams, sampled: number): SamplingParams {
+  const rest: SamplingParams = { ...params, max_new_tokens: (params.max_new_tokens ?? 0) - sampled };
+  if (params.min_new_tokens !== undefined) rest.min_new_tokens = Math.max(0, params.min_new_tokens - sampled);
+  return rest;
+}

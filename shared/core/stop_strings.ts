@@ -54,12 +54,25 @@ export class StopStringCutter {
 
   /** Length of the longest end of the held text that a stop string may begin with. */
   #longestStartAtEnd(): number {
-    let longest = 0;
-    for (const stop of this.#stops) {
-      for (let length = Math.min(stop.length - 1, this.#held.length); length > longest; length--) {
-        if (this.#held.endsWith(stop.slice(0, length))) longest = length;
-      }
-    }
-    return longest;
+    return Math.max(...this.#stops.map((stop) => longestStartAtEnd(this.#held, stop)));
   }
+}
+
+/**
+ * Whether a stop string may be under way at the end of a text: it ends with the beginning of one, or in the middle of a
+ * character, or it holds a whole one. Who goes on from here and looks at new text only would miss it.
+ */
+export function mayBeStopping(text: string, stops: readonly string[]): boolean {
+  const wanted = stops.filter((stop) => stop !== "");
+  if (wanted.length === 0) return false;
+  if (text.endsWith("\ufffd")) return true;
+  return wanted.some((stop) => text.includes(stop) || longestStartAtEnd(text, stop) > 0);
+}
+
+/** Length of the longest end of the text that is a beginning of `stop` and not the whole of it. */
+function longestStartAtEnd(text: string, stop: string): number {
+  for (let length = Math.min(stop.length - 1, text.length); length > 0; length--) {
+    if (text.endsWith(stop.slice(0, length))) return length;
+  }
+  return 0;
 }

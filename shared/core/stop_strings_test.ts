@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { StopStringCutter } from "./stop_strings.ts";
+import { mayBeStopping, StopStringCutter } from "./stop_strings.ts";
 
 Deno.test("StopStringCutter releases nothing that could begin a stop string", () => {
   const cutter = new StopStringCutter(["</function"]);
@@ -31,4 +31,25 @@ Deno.test("StopStringCutter joined pieces equal the text up to the first occurre
       assert.equal(whole, found === -1 ? text : text.slice(0, found));
     },
   ));
+});
+
+Deno.test("mayBeStopping sees a stop string that has begun, that is whole, or whose first character is not whole yet", () => {
+  assert.ok(mayBeStopping("go </fun", ["</function>"]));
+  assert.ok(mayBeStopping("go <", ["x", "</function>"]));
+  assert.ok(mayBeStopping("go </function> on", ["</function>"]));
+  assert.ok(mayBeStopping("go \ufffd", ["x"]));
+  assert.ok(!mayBeStopping("go </funk", ["</function>"]));
+  assert.ok(mayBeStopping("</function", ["function>"]));
+  assert.ok(!mayBeStopping("go \ufffd", []));
+  assert.ok(!mayBeStopping("go", [""]));
+  assert.ok(!mayBeStopping("", ["x"]));
+});
+
+Deno.test("mayBeStopping is what the cutter would hold back", () => {
+  const words = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 8 }).map((letters) => letters.join(""));
+  const stops = fc.array(words.filter((word) => word !== ""), { minLength: 1, maxLength: 3 });
+  fc.assert(fc.property(words, stops, (text, wanted) => {
+    const held = new StopStringCutter(wanted).push(text) !== text;
+    assert.equal(mayBeStopping(text, wanted), held);
+  }));
 });

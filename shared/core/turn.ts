@@ -66,6 +66,8 @@ export interface TurnRecord {
   readonly cachedTokens: number | null;
   /** Which weights sampled what. */
   readonly weightVersions: readonly VersionSegment[];
+  /** How often the generation went on from its own tokens after the engine had given it up. Absent: it ran through. */
+  readonly resumed?: number;
   /** Sampling parameters sent to the engine. */
   readonly sampling: SamplingParams;
   /** What the logprobs are logprobs of. */
@@ -86,9 +88,9 @@ export interface TurnRecord {
   readonly startedAtMs: number;
   /** From the request's arrival to the commit. */
   readonly durationMs: number;
-  /** Time spent in the engine call. */
+  /** Time spent in engine calls. */
   readonly engineMs: number;
-  /** Time spent waiting before it (locks, admission, retries). */
+  /** Time spent waiting for them (rendering, locks, the queue before the engine, pauses, retries). */
   readonly waitMs: number;
 }
 

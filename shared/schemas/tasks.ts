@@ -47,7 +47,7 @@ export const CreateTask = z.strictObject({
     agent_may_set: z.array(z.enum(SAMPLING_NAMES)).optional(),
   }).optional(),
   train_roles: z.array(z.enum(["main", "branch", "side", "superseded"])).default(["main", "branch"]),
-  on_abort: z.enum(["resume", "fail"]).optional(),
+  on_abort: z.enum(["resume", "fail"]).default("resume"),
   max_version_span: count.optional(),
   score: z.enum(["off", "per_turn"]).default("off"),
   rollin: z.json().optional(),

@@ -11,6 +11,8 @@ import type { Answer, Waiter } from "./shared_call.ts";
 export interface AgentCall {
   /** The task whose key was used, as it was read; null: nothing is recorded. */
   readonly read: VersionedTask | null;
+  /** Whose turn it is where calls wait for the engine: the task's uid, or what stands for a key without a task. */
+  readonly fairKey: string;
   readonly model: Model;
   /** The model name that answers repeat. */
   readonly modelName: string;

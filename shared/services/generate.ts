@@ -59,6 +59,8 @@ export async function* generate(call: GenerateCall, ids: Ids, signal: AbortSigna
     tools: conversation?.tools ?? [],
     toolChoice: "auto",
     opensReasoning: prompt.opensReasoning,
+    fairKey: `generate ${call.routingKey ?? ""}`,
+    onAbort: "resume",
   }, signal);
   for await (const event of events) {
     if (event.type === "tokens") {

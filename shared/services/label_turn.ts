@@ -75,6 +75,8 @@ export class TeacherLabeller {
       tools,
       toolChoice: "auto",
       opensReasoning: prompt.opensReasoning,
+      fairKey: "label",
+      onAbort: "resume",
     }, signal);
     for await (const event of events) {
       if (event.type !== "end") continue;

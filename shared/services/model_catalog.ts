@@ -4,6 +4,7 @@ import { VerbatimError } from "../core/errors.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { EngineControl } from "../ports/engine_control.ts";
 import type { Renderer } from "../ports/renderer.ts";
+import type { Generations } from "./resume_generation.ts";
 
 /** One served model. */
 export interface Model {
@@ -12,6 +13,8 @@ export interface Model {
   readonly engine: Engine;
   /** The workers behind the engine. */
   readonly control: EngineControl;
+  /** How generations get their turn at the engine, and go on after an abort. */
+  readonly generations: Generations;
   /** Prompt and completion together. */
   readonly maxContextTokens: number;
   /** When it was configured, epoch seconds, for model lists. */

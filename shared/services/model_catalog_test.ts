@@ -6,7 +6,9 @@ import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
 import { createSglangEngine } from "../adapters/sglang_engine.ts";
 import { createTrackedBackground } from "../adapters/tracked_background.ts";
 import { createRenderer } from "../rendering/create_renderer.ts";
+import { EngineGate } from "./engine_gate.ts";
 import { type Model, ModelCatalog } from "./model_catalog.ts";
+import { Generations } from "./resume_generation.ts";
 
 const tokenizer = await qwen3Tokenizer();
 const renderer = createRenderer({ tokenizer });
@@ -23,7 +25,10 @@ function modelOf(name: string): Model {
     background: createTrackedBackground(logger),
     random: () => 0,
   });
-  return { name, renderer, engine, control: noWorkers, maxContextTokens: 100, createdAtS: 0 };
+  const clock = createFakeClock();
+  const gate = new EngineGate({ mostRunning: 1, mostWaiting: 1, clock });
+  const generations = new Generations({ gate, clock, logger, retryMs: 0 });
+  return { name, renderer, engine, control: noWorkers, generations, maxContextTokens: 100, createdAtS: 0 };
 }
 
 Deno.test("ModelCatalog of one model takes any name for it", () => {

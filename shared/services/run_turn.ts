@@ -87,6 +87,8 @@ export async function runTurn(
     tools: agent.conversation.tools,
     toolChoice: agent.toolChoice,
     opensReasoning: prepared.opensReasoning,
+    fairKey: agent.fairKey,
+    onAbort: prepared.task?.settings.onAbort ?? "resume",
   }, call.signal);
   for await (const event of events) {
     if (!started) {
@@ -150,9 +152,8 @@ export async function runTurn(
     completionTokens: completion.ids.length,
     reasoningTokens,
     cachedTokens: end.cachedTokens,
-    weightVersions: completion.ids.length === 0
-      ? []
-      : end.weightVersions ?? [{ version: end.weightVersion, start: 0, end: completion.ids.length, exact: true }],
+    weightVersions: end.weightVersions,
+    ...(end.resumed === 0 ? {} : { resumed: end.resumed }),
     sampling: sent,
     basis: basisOf(sent),
     ignoredFields: prepared.ignoredFields,
@@ -163,8 +164,8 @@ export async function runTurn(
     answerId: prepared.answerId,
     startedAtMs: agent.arrivedAtMs,
     durationMs: clock.now() - agent.arrivedAtMs,
-    engineMs: engineEndedAtMs - engineStartedAtMs,
-    waitMs: engineStartedAtMs - agent.arrivedAtMs,
+    engineMs: engineEndedAtMs - engineStartedAtMs - end.waitedMs,
+    waitMs: engineStartedAtMs - agent.arrivedAtMs + end.waitedMs,
   };
   return {
     answer,

@@ -3,6 +3,7 @@
 import { VerbatimError } from "../core/errors.ts";
 import type { Conversation } from "../core/message.ts";
 import { isConstrained, type SamplingParams } from "../core/sampling.ts";
+import type { TaskSettings } from "../core/task.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { VersionSegment } from "../core/turn.ts";
 import type { ParserRequest } from "../ports/renderer.ts";
@@ -22,6 +23,10 @@ export interface SampleRequest {
   readonly tools: Conversation["tools"];
   readonly toolChoice: ParserRequest["toolChoice"];
   readonly opensReasoning: boolean;
+  /** Whose turn it is in the queue before the engine, as in `Generations`. */
+  readonly fairKey: string;
+  /** What an abort by the engine makes of it, as in `Generations`. */
+  readonly onAbort: TaskSettings["onAbort"];
 }
 
 /** Tokens and what they say, as they come, then the whole. */
@@ -40,8 +45,12 @@ export type SampleEvent =
     readonly completion: ReadCompletion;
     readonly cachedTokens: number | null;
     readonly weightVersion: string | null;
-    /** As in the engine port. */
-    readonly weightVersions: readonly VersionSegment[] | null;
+    /** Which weights sampled what; they cover all tokens. */
+    readonly weightVersions: readonly VersionSegment[];
+    /** How often it went on after an abort by the engine. */
+    readonly resumed: number;
+    /** Time that was not the engine's. */
+    readonly waitedMs: number;
   };
 
 /** The sampling parameters that reach the engine: the model's stop tokens are always among the stops. */
@@ -64,27 +73,28 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
     stopTokenIds: new Set(sampling.stop_token_ids),
     stopStrings: sampling.stop ?? [],
   });
+  const { tokenizer } = model.renderer;
+  const { rid, input, routingKey, stream, fairKey, onAbort } = request;
   const call = {
-    rid: request.rid,
-    input: request.input,
+    engine: model.engine,
+    rid,
+    input,
     sampling,
-    routingKey: request.routingKey,
-    stream: request.stream,
+    routingKey,
+    stream,
+    fairKey,
+    onAbort,
+    decode: (ids: readonly number[]) => tokenizer.decode(ids),
   };
   try {
-    for await (const chunk of model.engine.generate(call, signal)) {
+    for await (const chunk of model.generations.run(call, signal)) {
       if (chunk.type === "tokens") {
         yield { ...chunk, ...reader.push(chunk.ids, chunk.logprobs) };
         continue;
       }
-      if (chunk.type === "aborted") {
-        throw new VerbatimError("engine_failed", "The engine aborted the generation", {
-          details: { engine_message: chunk.message.slice(0, 500), aborted: true },
-        });
-      }
       const rest = reader.finish(chunk.finish);
-      const { cachedTokens, weightVersion, weightVersions = null } = chunk;
-      yield { type: "end", ...rest, cachedTokens, weightVersion, weightVersions };
+      const { cachedTokens, weightVersion, weightVersions, resumed, waitedMs } = chunk;
+      yield { type: "end", ...rest, cachedTokens, weightVersion, weightVersions, resumed, waitedMs };
     }
   } catch (thrown) {
     throw grammarRefusal(thrown, sampling) ?? thrown;

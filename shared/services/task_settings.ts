@@ -24,7 +24,7 @@ export function taskSettings(request: CreateTask): NewTaskSettings {
     fixedSampling: request.sampling?.fixed ?? {},
     agentMaySet: request.sampling?.agent_may_set ?? [],
     trainRoles: request.train_roles,
-    onAbort: "fail",
+    onAbort: request.on_abort,
     maxVersionSpan: request.max_version_span ?? null,
     maxTurns: request.max_turns ?? null,
     maxTotalTokens: request.max_total_tokens ?? null,
@@ -43,7 +43,6 @@ function mainSelector(main: CreateTask["main"]): MainSelector | null {
 }
 
 function refuseUnsupported(request: CreateTask): void {
-  if (request.on_abort === "resume") throw unsupported("on_abort", "only fail is supported");
   if (request.score !== "off" && !request.capture) throw unsupported("score", "without capture there are no turns");
   if (request.rollin !== undefined) throw unsupported("rollin", "teacher roll-in is not supported");
   if (!request.capture) {

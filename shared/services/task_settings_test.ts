@@ -23,7 +23,7 @@ Deno.test("taskSettings of an empty request are the contract's defaults", () => 
     fixedSampling: {},
     agentMaySet: [],
     trainRoles: ["main", "branch"],
-    onAbort: "fail",
+    onAbort: "resume",
     maxVersionSpan: null,
     maxTurns: null,
     maxTotalTokens: null,
@@ -89,7 +89,6 @@ Deno.test("taskSettings takes echoes strictly under branch, unless told otherwis
 
 Deno.test("taskSettings refuses what would have no effect", () => {
   const refused = {
-    on_abort: "resume",
     rollin: {},
     capture_extras: ["routed_experts"],
   };

@@ -170,7 +170,7 @@ Deno.test("silences are filled with pings, before the first event and after", as
 });
 
 Deno.test("an engine that breaks off in the middle is an error event, then a broken connection, and no turn", async () => {
-  const { key, id } = await harness().createTask();
+  const { key, id } = await harness().createTask({ on_abort: "fail" });
   const { faults } = harness().development.engine;
   for (
     const [fault, code] of [

@@ -181,7 +181,7 @@ Deno.test("silences are filled with comments", async () => {
 });
 
 Deno.test("an engine that breaks off in the middle is response.failed, then a broken connection, and no turn", async () => {
-  const { key, id } = await harness().createTask();
+  const { key, id } = await harness().createTask({ on_abort: "fail" });
   const { faults } = harness().development.engine;
   for (const fault of [{ kind: "cut", afterTokens: 4 }, { kind: "abort", by: "user", afterTokens: 4 }] as const) {
     faults.add({ when: { times: 1 }, fault });
@@ -206,7 +206,7 @@ Deno.test("a failure in the silence before the first event is an error event", a
     engine: { ...slow.engine, script },
   });
   const { engine } = served.development;
-  const { key } = await served.createTask();
+  const { key } = await served.createTask({ on_abort: "fail" });
   slow.close();
   const events = await open(served, key);
   await events.comment();

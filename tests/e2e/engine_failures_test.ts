@@ -90,7 +90,7 @@ const WHOLE: readonly Case[] = [
 for (const [what, fault, expected] of WHOLE) {
   Deno.test(`an engine that ${what} is ${expected.status} ${expected.code}, and nothing is recorded`, async () => {
     const { engine } = harness().development;
-    const task = await harness().createTask();
+    const task = await harness().createTask({ on_abort: "fail" });
     engine.faults.add({ fault });
     const { status, headers, body } = await harness().chat(task.key, hello);
     engine.faults.clear();
@@ -126,7 +126,7 @@ const BEFORE_A_TOKEN: readonly Case[] = [
 for (const [what, fault, expected] of BEFORE_A_TOKEN) {
   Deno.test(`a stream whose engine ${what} before a token is ${expected.status} ${expected.code}`, async () => {
     const { engine } = harness().development;
-    const task = await harness().createTask();
+    const task = await harness().createTask({ on_abort: "fail" });
     engine.faults.add({ fault });
     const { status, headers, body } = await harness().chat(task.key, { ...hello, stream: true });
     engine.faults.clear();
@@ -167,7 +167,7 @@ const IN_STREAM: readonly Case[] = [
 for (const [what, fault, expected] of IN_STREAM) {
   Deno.test(`a stream whose engine ${what} after tokens ends with ${expected.code} and a broken connection`, async () => {
     const { engine } = harness().development;
-    const task = await harness().createTask();
+    const task = await harness().createTask({ on_abort: "fail" });
     engine.faults.add({ fault });
     const stream = await harness().stream(task.key, hello);
     const frames = await stream.rest();

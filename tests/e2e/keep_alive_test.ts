@@ -37,7 +37,7 @@ Deno.test("headers leave before the first token, and keep-alives come while noth
 
 Deno.test("a failure after the headers is an error in the stream, then the connection breaks", async () => {
   const { engine } = harness().development;
-  const { id, key } = await harness().createTask();
+  const { id, key } = await harness().createTask({ on_abort: "fail" });
   gate.close();
   const stream = await harness().stream(key, hello);
   await stream.comment();

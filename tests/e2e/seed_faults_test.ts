@@ -168,7 +168,7 @@ Deno.test("F: every row bears its rollout, one rollout a task, and how many rows
 /** A call under a fault: how it was answered. Afterwards nothing of it is on record. */
 async function underFault(fault: Fault): Promise<{ status: number; code: string; task: CreatedTask }> {
   const { faults } = harness().development.engine;
-  const task = await harness().createTask();
+  const task = await harness().createTask({ on_abort: "fail" });
   faults.add({ fault });
   const { status, body } = await harness().chat(task.key, { messages: [user("Free")], max_tokens: 8 });
   faults.clear();

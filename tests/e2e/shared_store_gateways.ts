@@ -8,6 +8,7 @@ import { readEnvironment } from "../../shared/adapters/read_environment.ts";
 import { createSglangEngine } from "../../shared/adapters/sglang_engine.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
+import { composeGenerations } from "../../shared/compose_model.ts";
 import { composeServices } from "../../shared/compose_services.ts";
 import { createEmbeddedEngine, type EmbeddedEngine } from "../../shared/engine/embedded_engine.ts";
 import { serveEmbeddedEngine } from "../../shared/engine/serve_embedded_engine.ts";
@@ -92,15 +93,25 @@ export async function startSharedStoreGateways(
       background,
       random: Math.random,
     });
+    const environment = readEnvironment({});
+    const generations = composeGenerations(environment, { clock: systemClock, logger });
     const services = composeServices({
       store: spy.store,
-      models: [{ name: "bytes", renderer, engine, control: noWorkers, maxContextTokens: 131_072, createdAtS: 0 }],
+      models: [{
+        name: "bytes",
+        renderer,
+        engine,
+        control: noWorkers,
+        generations,
+        maxContextTokens: 131_072,
+        createdAtS: 0,
+      }],
       clock: systemClock,
       ids: createRandomIds(systemClock),
       logger,
       background,
       createMetrics: createPrometheusMetrics,
-    }, readEnvironment({}));
+    }, environment);
     const gateway = serveGateway(services, { hostname: "127.0.0.1", port: 0 });
     stack.defer(async () => {
       await gateway.close();
