@@ -51,7 +51,7 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
   const files = parts.tokenizer === undefined ? await loadTokenizerFiles(await tokenizerLocation(environment)) : null;
   const tokenizer = parts.tokenizer ?? createHfTokenizer(files!);
   const readTextFile = (path: string) => Deno.readTextFile(path);
-  const model = await composeModel(environment, { tokenizer, files, readTextFile, clock, logger, background });
+  const model = await composeModel(environment, { tokenizer, files, readTextFile, clock, ids, logger, background });
   const teacher = await composeTeacher(environment, {
     tokenizer,
     student: files,

@@ -1,12 +1,14 @@
 /** The served model from the environment: engine, tokenizer files, renderer. Shared by the compositions; it opens no store. */
 
 import type { TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { withSamplingTrials } from "./adapters/sampling_trial.ts";
 import { createSglangControl } from "./adapters/sglang_control.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { type EnginePlace, SglangWorkers } from "./adapters/sglang_workers.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";
+import type { Ids } from "./ports/ids.ts";
 import type { Logger } from "./ports/logger.ts";
 import type { Tokenizer } from "./ports/tokenizer.ts";
 import { createCompletionParser } from "./rendering/create_completion_parser.ts";
@@ -27,15 +29,16 @@ export interface ModelParts {
   /** Reads CHAT_TEMPLATE, where the host has files. */
   readonly readTextFile?: (path: string) => Promise<string>;
   readonly clock: Clock;
+  readonly ids: Ids;
   readonly logger: Logger;
   readonly background: Background;
 }
 
 /** The model. A renderer that fails its checks stops the start; an engine that does not answer yet does not. */
 export async function composeModel(environment: Environment, parts: ModelParts): Promise<Model> {
-  const { tokenizer, files, clock, logger, background } = parts;
+  const { tokenizer, files, clock, ids, logger, background } = parts;
   const workers = new SglangWorkers({ place: enginePlace(environment), apiKey: environment.SGLANG_API_KEY, clock });
-  const engine = createSglangEngine({
+  const sglang = createSglangEngine({
     workers,
     vocabSize: tokenizer.vocabSize,
     retryMs: environment.ENGINE_RETRY_S * 1000,
@@ -45,6 +48,7 @@ export async function composeModel(environment: Environment, parts: ModelParts):
     background,
     random: Math.random,
   });
+  const engine = withSamplingTrials(sglang, { tokenizer, clock, newRid: () => ids.uuid() });
   const chatTemplate = environment.CHAT_TEMPLATE === undefined
     ? files?.chatTemplate ?? null
     : await readTemplate(environment.CHAT_TEMPLATE, parts.readTextFile);

@@ -51,7 +51,7 @@ export async function composeSupabase(): Promise<ComposedServices> {
   // Isolates come and go: each looks for expired tasks once.
   background.run("sweep expired tasks", store.sweep(clock.now()));
   const ids = createRandomIds(clock);
-  const model = await composeModel(environment, { tokenizer, files, clock, logger, background });
+  const model = await composeModel(environment, { tokenizer, files, clock, ids, logger, background });
   const teacher = await composeTeacher(environment, {
     tokenizer,
     student: files,

@@ -3,8 +3,18 @@
 import { freePort } from "../e2e/server_process.ts";
 import { until } from "../e2e/until.ts";
 
-/** What Python can run the router, or why none can. */
-export type RouterProgram = { readonly python: string; readonly version: string } | { readonly missing: string };
+/** The Python packages that are the router: SGLang's own, and its successor. */
+export type RouterPackage = "sglang-router" | "smg";
+
+/** What can run a router, or why nothing can. */
+export type RouterProgram = RunnableRouter | { readonly missing: string };
+
+/** A router that is installed. */
+export interface RunnableRouter {
+  readonly python: string;
+  readonly package: RouterPackage;
+  readonly version: string;
+}
 
 /** How a request finds its worker. */
 export type RouterPolicy = "manual" | "consistent_hashing" | "cache_aware";
@@ -25,7 +35,6 @@ export interface RouterOptions {
 
 const FOLDER = new URL("./", import.meta.url).pathname;
 const VENV = new URL("../../.cache/router-venv/", import.meta.url).pathname;
-const PRINT_VERSION = "from importlib.metadata import version; print(version('sglang-router'))";
 const START_TRIES = 4;
 
 /** As the README has them, with health checks that a test can wait for. */
@@ -39,18 +48,17 @@ const FLAGS = [
   "--log-level=warn",
 ];
 
-/** Looks for the router: in the Python that `VERBATIM_TEST_ROUTER_PYTHON` names, else in this checkout's own environment. */
-export function findRouter(): RouterProgram {
+/** Looks for a router: in the Python that `VERBATIM_TEST_ROUTER_PYTHON` names, else in this checkout's own environment. */
+export function findRouter(name: RouterPackage): RouterProgram {
   const python = Deno.env.get("VERBATIM_TEST_ROUTER_PYTHON") || `${VENV}bin/python`;
-  const missing = `no sglang-router in ${python}; ` +
-    "python3 -m venv .cache/router-venv && .cache/router-venv/bin/pip install --no-deps -r tests/router/requirements.txt";
+  const args = ["-c", `from importlib.metadata import version; print(version("${name}"))`];
   try {
-    const { success, stdout } = new Deno.Command(python, { args: ["-c", PRINT_VERSION], stderr: "null" }).outputSync();
-    return success ? { python, version: new TextDecoder().decode(stdout).trim() } : { missing };
+    const { success, stdout } = new Deno.Command(python, { args, stderr: "null" }).outputSync();
+    if (success) return { python, package: name, version: new TextDecoder().decode(stdout).trim() };
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotFound) return { missing };
-    throw thrown;
+    if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
   }
+  return { missing: `no ${name} in ${python}; tests/router/README.md tells how it is installed` };
 }
 
 /** One life of a router. */
@@ -66,12 +74,13 @@ export class RouterProcess implements AsyncDisposable {
   }
 
   /** Starts one without workers; resolves once it answers. */
-  static async start(python: string, options: RouterOptions): Promise<RouterProcess> {
+  static async start(program: RunnableRouter, options: RouterOptions): Promise<RouterProcess> {
     for (let tries = 1;; tries++) {
       const port = freePort();
-      const child = new Deno.Command(python, {
+      const child = new Deno.Command(program.python, {
         args: [
           `${FOLDER}launch_router.py`,
+          program.package.replace("-", "_"),
           "--host=127.0.0.1",
           `--port=${port}`,
           "--prometheus-host=127.0.0.1",

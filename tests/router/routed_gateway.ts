@@ -1,0 +1,127 @@
+/** A gateway before a real router before three embedded workers, and what each worker was asked. */
+
+import { Hono } from "hono";
+import { serveGateway } from "../../functions/serve_gateway.ts";
+import { readEnvironment } from "../../shared/adapters/read_environment.ts";
+import { createSglangEngine } from "../../shared/adapters/sglang_engine.ts";
+import { systemClock } from "../../shared/adapters/system_clock.ts";
+import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
+import { composeDeno } from "../../shared/compose_deno.ts";
+import { SAY_SCRIPT } from "../../shared/engine/demo_scripts.ts";
+import { createEmbeddedEngine, type EmbeddedEngine } from "../../shared/engine/embedded_engine.ts";
+import type { EmbeddedEngineOptions } from "../../shared/engine/engine_options.ts";
+import { type ServedEngine, serveEmbeddedEngine } from "../../shared/engine/serve_embedded_engine.ts";
+import type { Engine } from "../../shared/ports/engine.ts";
+import type { Environment } from "../../shared/schemas/environment.ts";
+import { type Body, type GatewayClient, gatewayClient } from "../e2e/gateway_client.ts";
+import { until } from "../e2e/until.ts";
+import { createListLogger } from "../fixtures/list_logger.ts";
+import { qwen3Tokenizer } from "../fixtures/qwen3_tokenizer.ts";
+import { type RouterOptions, RouterProcess, type RunnableRouter } from "./router_process.ts";
+
+/** A worker behind the router. */
+export interface RoutedWorker {
+  readonly url: string;
+  readonly engine: EmbeddedEngine;
+  readonly served: ServedEngine;
+  /** Bodies of `/generate`, in the order they came. */
+  readonly asked: Body[];
+}
+
+/** What may differ. */
+export interface RoutedGatewayOptions extends RouterOptions {
+  readonly environment?: Partial<Record<keyof Environment, string>>;
+  readonly engine?: Partial<EmbeddedEngineOptions>;
+}
+
+/** All of it, running. */
+export interface RoutedGateway extends GatewayClient, AsyncDisposable {
+  readonly router: RouterProcess;
+  readonly workers: readonly RoutedWorker[];
+  /** A worker without the router, to find logprobs again: all workers have one distribution. */
+  readonly engine: Engine;
+  /** Waits until no worker runs anything and nothing is queued. */
+  workersIdle(): Promise<void>;
+  /** Waits until the workers together run so many requests. */
+  workersRun(count: number): Promise<void>;
+  /** The worker that was given exactly this prompt; fails unless it is one, once. */
+  workerOf(promptIds: readonly number[]): RoutedWorker;
+}
+
+const MODEL_NAME = "routed";
+const WORKERS = 3;
+
+/** Starts workers, router and gateway; the workers are registered and healthy. */
+export async function startRoutedGateway(
+  program: RunnableRouter,
+  options: RoutedGatewayOptions,
+): Promise<RoutedGateway> {
+  const tokenizer = await qwen3Tokenizer();
+  const workers = Array.from({ length: WORKERS }, (): RoutedWorker => {
+    const asked: Body[] = [];
+    const engine = createEmbeddedEngine({
+      tokenizer,
+      modelName: MODEL_NAME,
+      maxContextTokens: 131072,
+      incremental: true,
+      script: SAY_SCRIPT,
+      ...options.engine,
+    });
+    const served = serveEmbeddedEngine({ app: recording(engine.app, asked), death: engine.death });
+    return { url: served.url, engine, served, asked };
+  });
+  const router = await RouterProcess.start(program, options);
+  await Promise.all(workers.map(({ url }) => router.add(url)));
+  const logger = createListLogger();
+  const composition = await composeDeno(
+    readEnvironment({
+      MODEL_NAME,
+      KV_PATH: ":memory:",
+      LOG_LEVEL: "error",
+      ...options.environment,
+      SGLANG_ROUTER_URL: router.url,
+    }),
+    { tokenizer, logger },
+  );
+  const gateway = serveGateway(composition.services, { hostname: "127.0.0.1", port: 0 });
+  const running = (): number => workers.reduce((sum, { engine }) => sum + engine.running + engine.queued, 0);
+  return {
+    ...gatewayClient(gateway.url),
+    router,
+    workers,
+    engine: createSglangEngine({
+      url: workers[0]!.url,
+      vocabSize: tokenizer.vocabSize,
+      retryMs: 0,
+      idleTimeoutMs: 60_000,
+      clock: systemClock,
+      logger,
+      background: createTrackedBackground(logger),
+      random: () => 0.5,
+    }),
+    workersIdle: () => until("the workers are idle", () => running() === 0),
+    workersRun: (count) => until(`the workers run ${count}`, () => running() === count),
+    workerOf(promptIds) {
+      const text = JSON.stringify(promptIds);
+      const given = workers.flatMap((worker) =>
+        worker.asked.filter(({ input_ids }) => JSON.stringify(input_ids) === text).map(() => worker)
+      );
+      if (given.length !== 1) throw new Error(`A prompt of ${promptIds.length} tokens was given ${given.length} times`);
+      return given[0]!;
+    },
+    async [Symbol.asyncDispose]() {
+      await gateway.close();
+      await composition.close();
+      await router[Symbol.asyncDispose]();
+      await Promise.all(workers.map(({ served }) => served.close()));
+    },
+  };
+}
+
+/** The worker's routes; what `/generate` is sent is noted. */
+function recording(app: Hono, asked: Body[]): Hono {
+  return new Hono().use("/generate", async (context, next) => {
+    asked.push(await context.req.raw.clone().json());
+    await next();
+  }).mount("/", app.fetch);
+}
