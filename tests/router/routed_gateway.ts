@@ -44,7 +44,7 @@ export interface RoutedGateway extends GatewayClient, AsyncDisposable {
   workersIdle(): Promise<void>;
   /** Waits until the workers together run so many requests. */
   workersRun(count: number): Promise<void>;
-  /** The worker that was given exactly this prompt; fails unless it is one, once. */
+  /** The worker that was given exactly this prompt; fails where several were, or none. */
   workerOf(promptIds: readonly number[]): RoutedWorker;
 }
 
@@ -103,10 +103,10 @@ export async function startRoutedGateway(
     workersRun: (count) => until(`the workers run ${count}`, () => running() === count),
     workerOf(promptIds) {
       const text = JSON.stringify(promptIds);
-      const given = workers.flatMap((worker) =>
-        worker.asked.filter(({ input_ids }) => JSON.stringify(input_ids) === text).map(() => worker)
-      );
-      if (given.length !== 1) throw new Error(`A prompt of ${promptIds.length} tokens was given ${given.length} times`);
+      const given = workers.filter(({ asked }) => asked.some(({ input_ids }) => JSON.stringify(input_ids) === text));
+      if (given.length !== 1) {
+        throw new Error(`A prompt of ${promptIds.length} tokens was given to ${given.length} workers`);
+      }
       return given[0]!;
     },
     async [Symbol.asyncDispose]() {
