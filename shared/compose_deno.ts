@@ -11,6 +11,7 @@ import { migratePostgres } from "./adapters/migrate_postgres.ts";
 import { openPostgresStore } from "./adapters/postgres_store.ts";
 import { openDenoKvStore } from "./adapters/deno_kv_store.ts";
 import { systemClock } from "./adapters/system_clock.ts";
+import { composeBlobs } from "./compose_blobs.ts";
 import { composeModel, tokenizerLocation } from "./compose_model.ts";
 import { composeTeacher } from "./compose_teacher.ts";
 import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
@@ -61,9 +62,11 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
     logger,
     background,
   });
+  const outside = composeBlobs(environment, clock);
   const store = await openStore(environment, clock, logger);
   const services = composeServices({
     store,
+    outside,
     models: [model],
     teacher: teacher?.scorer ?? null,
     labeller: teacher?.labeller ?? null,
@@ -74,7 +77,7 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
     createMetrics: createPrometheusMetrics,
   }, environment);
   const stopSweeping = new AbortController();
-  background.run("sweep expired tasks", sweepUntil(store, clock, stopSweeping.signal));
+  background.run("sweep expired tasks", sweepUntil(services, stopSweeping.signal));
   return {
     services,
     async close() {
@@ -124,9 +127,13 @@ async function openKv(path: string | undefined): Promise<Deno.Kv> {
   }
 }
 
-async function sweepUntil(store: TaskStore, clock: Clock, stop: AbortSignal): Promise<void> {
+async function sweepUntil(services: ComposedServices, stop: AbortSignal): Promise<void> {
+  const { store, blobs, clock, logger } = services;
   while (!stop.aborted) {
     await store.sweep(clock.now());
+    await blobs.sweepOutside(clock.now()).catch((cause) => {
+      logger.warn("Expired blobs could not be removed yet", { cause: String(cause) });
+    });
     await clock.sleep(SWEEP_MS, stop).catch(() => {});
   }
 }

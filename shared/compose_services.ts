@@ -1,6 +1,7 @@
 /** What every composition shares once its adapters are chosen: services from ports. It imports no adapter. */
 
 import { VerbatimError } from "./core/errors.ts";
+import type { BlobStore } from "./ports/blob_store.ts";
 import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
@@ -12,6 +13,7 @@ import { CallsInFlight } from "./services/calls_in_flight.ts";
 import { CallLeases } from "./services/call_leases.ts";
 import { TaskCloser } from "./services/close_task.ts";
 import { TaskExporter } from "./services/export_task.ts";
+import { KeptBlobs } from "./services/kept_blobs.ts";
 import type { TeacherLabeller } from "./services/label_turn.ts";
 import { type Model, ModelCatalog } from "./services/model_catalog.ts";
 import { TurnRecorder } from "./services/record_turn.ts";
@@ -23,6 +25,8 @@ import { TaskViews } from "./services/task_views.ts";
 /** The adapters of a composition. */
 export interface Adapters {
   readonly store: TaskStore;
+  /** Where large blobs go; absent or null: into the store. */
+  readonly outside?: BlobStore | null;
   readonly models: readonly Model[];
   /** Absent or null where none is configured. */
   readonly teacher?: TeacherScorer | null;
@@ -36,7 +40,9 @@ export interface Adapters {
 }
 
 /** Services over adapters, with the limits of the environment. */
-export interface ComposedServices extends Omit<Adapters, "models" | "teacher" | "labeller" | "createMetrics"> {
+export interface ComposedServices
+  extends Omit<Adapters, "models" | "teacher" | "labeller" | "outside" | "createMetrics"> {
+  readonly blobs: KeptBlobs;
   readonly models: ModelCatalog;
   readonly teacher: TeacherScorer | null;
   /** Null without a teacher. */
@@ -69,7 +75,8 @@ export function composeServices(
   options: { readonly viewBytes?: number } = {},
 ): ComposedServices {
   const { store, clock, ids, background, createMetrics } = adapters;
-  const { teacher = null, labeller = null } = adapters;
+  const { teacher = null, labeller = null, outside = null } = adapters;
+  const blobs = new KeptBlobs({ store, outside, limitBytes: environment.BLOB_LIMIT_BYTES });
   const models = new ModelCatalog(adapters.models);
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
   const views = new TaskViews(store, { maxBytes: options.viewBytes ?? VIEW_BYTES });
@@ -80,6 +87,7 @@ export function composeServices(
   const taskScorer = teacher === null ? null : new TaskScorer({ scorer: teacher, exporter, tasks, store });
   return {
     ...adapters,
+    blobs,
     models,
     teacher,
     labeller,
@@ -102,7 +110,7 @@ export function composeServices(
         background.run("score a turn", taskScorer.scoreTurn(task, turn, new AbortController().signal));
       },
     }),
-    closer: new TaskCloser({ tasks, inFlight, leases, views, clock }),
+    closer: new TaskCloser({ tasks, inFlight, leases, views, blobs, clock, background }),
     exporter,
     maxBytes: environment.MAX_BODY_BYTES,
     keepAliveMs: KEEP_ALIVE_MS,

@@ -12,6 +12,7 @@ import { createRandomIds } from "./adapters/random_ids.ts";
 import { readEnvironment } from "./adapters/read_environment.ts";
 import { systemClock } from "./adapters/system_clock.ts";
 import { createTrackedBackground } from "./adapters/tracked_background.ts";
+import { composeBlobs } from "./compose_blobs.ts";
 import { composeModel } from "./compose_model.ts";
 import { composeTeacher } from "./compose_teacher.ts";
 import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
@@ -37,6 +38,9 @@ export async function composeSupabase(): Promise<ComposedServices> {
   if (environment.VERBATIM_ADMIN_KEY === undefined) {
     throw new VerbatimError("not_ready", "VERBATIM_ADMIN_KEY must be set on this host");
   }
+  if (environment.BLOB_PATH !== undefined) {
+    throw new VerbatimError("not_ready", "BLOB_PATH is set, and this host keeps no files: set BLOB_S3_URL");
+  }
   const clock = systemClock;
   const logger = createJsonLogger({
     level: environment.LOG_LEVEL,
@@ -48,8 +52,6 @@ export async function composeSupabase(): Promise<ComposedServices> {
   const files = await loadTokenizerFiles(environment.TOKENIZER);
   const tokenizer = createHfTokenizer(files, { worker: "none" });
   const store = openPostgresStore({ url: databaseUrl(environment), clock, logger });
-  // Isolates come and go: each looks for expired tasks once.
-  background.run("sweep expired tasks", store.sweep(clock.now()));
   const ids = createRandomIds(clock);
   const model = await composeModel(environment, { tokenizer, files, clock, ids, logger, background });
   const teacher = await composeTeacher(environment, {
@@ -61,8 +63,9 @@ export async function composeSupabase(): Promise<ComposedServices> {
     logger,
     background,
   });
-  return composeServices({
+  const services = composeServices({
     store,
+    outside: composeBlobs(environment, clock),
     models: [model],
     teacher: teacher?.scorer ?? null,
     labeller: teacher?.labeller ?? null,
@@ -72,4 +75,8 @@ export async function composeSupabase(): Promise<ComposedServices> {
     background,
     createMetrics: createPrometheusMetrics,
   }, environment);
+  // Isolates come and go: each looks for expired tasks once.
+  background.run("sweep expired tasks", store.sweep(clock.now()));
+  background.run("sweep expired blobs", services.blobs.sweepOutside(clock.now()));
+  return services;
 }

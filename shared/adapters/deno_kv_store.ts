@@ -4,6 +4,7 @@ import { VerbatimError } from "../core/errors.ts";
 import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
 import type { TurnScores } from "../core/turn_scores.ts";
+import type { BlobOwner, BlobRef } from "../ports/blob_store.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type {
@@ -15,6 +16,7 @@ import type {
   TaskStore,
   VersionedTask,
 } from "../ports/task_store.ts";
+import { getKvBlob, putKvBlob } from "./kv_blobs.ts";
 import type { BusyRetry } from "./kv_busy.ts";
 import { KvCommitQueue } from "./kv_commit_queue.ts";
 import { type KvContext, readEntry } from "./kv_context.ts";
@@ -126,6 +128,14 @@ class DenoKvStore implements TaskStore {
 
   listTeachers(task: TaskRecord): Promise<string[]> {
     return this.#run((context) => listKvTeachers(context, task));
+  }
+
+  putBlob(owner: BlobOwner, bytes: Uint8Array): Promise<BlobRef> {
+    return this.#run((context) => putKvBlob(context, owner, bytes));
+  }
+
+  getBlob(owner: BlobOwner, blob: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#run((context) => getKvBlob(context, owner, blob));
   }
 
   putCall(task: TaskRecord, lease: CallLease): Promise<void> {

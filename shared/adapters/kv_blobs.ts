@@ -1,9 +1,9 @@
 /** Bytes of any size as chunks under one random name. It does not know what the bytes mean. */
 
 import { VerbatimError } from "../core/errors.ts";
-import type { TaskRecord } from "../core/task.ts";
+import type { BlobOwner, BlobRef as NamedBlob } from "../ports/blob_store.ts";
 import type { KvSet } from "./kv_commit_queue.ts";
-import { expireInMs, type KvContext, listEntries } from "./kv_context.ts";
+import { expireInMs, type KvContext, listEntries, randomName } from "./kv_context.ts";
 import { keyBytesAtMost, kvKeys } from "./kv_keys.ts";
 
 /** Where bytes are. A blob that no record names does not exist. */
@@ -32,7 +32,7 @@ export function refOf(blobId: string, chunks: readonly Uint8Array[]): BlobRef {
 /** The sets that store these chunks. */
 export function blobSets(
   context: KvContext,
-  blob: { task: TaskRecord; blobId: string; chunks: readonly Uint8Array[] },
+  blob: { task: BlobOwner; blobId: string; chunks: readonly Uint8Array[] },
 ): KvSet[] {
   const expires = expireInMs(context, blob.task);
   return blob.chunks.map((value, index) => ({
@@ -45,7 +45,7 @@ export function blobSets(
 /** Writes chunks ahead of the record that will name them, in as few atomic writes as they fit into. */
 export async function writeBlob(
   context: KvContext,
-  blob: { task: TaskRecord; blobId: string; chunks: readonly Uint8Array[] },
+  blob: { task: BlobOwner; blobId: string; chunks: readonly Uint8Array[] },
 ): Promise<void> {
   const sets = blobSets(context, blob);
   const widest = sets.reduce((most, { key, value }) => Math.max(most, keyBytesAtMost(key) + value.byteLength), 1);
@@ -59,8 +59,26 @@ export async function writeBlob(
   await Promise.all(writes);
 }
 
+/** Keeps bytes under a task; the name says in how many chunks, since limits may change. */
+export async function putKvBlob(context: KvContext, owner: BlobOwner, bytes: Uint8Array): Promise<NamedBlob> {
+  const chunks = chunksOf(context, bytes);
+  const blobId = randomName(context);
+  await writeBlob(context, { task: owner, blobId, chunks });
+  return { name: `${blobId}.${chunks.length}`, bytes: bytes.byteLength };
+}
+
+/** Reads what {@linkcode putKvBlob} kept. */
+export async function getKvBlob(
+  context: KvContext,
+  owner: BlobOwner,
+  blob: NamedBlob,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const [blobId, chunks] = blob.name.split(".");
+  return await readBlob(context, owner.uid, { blobId: blobId ?? "", chunks: Number(chunks), bytes: blob.bytes });
+}
+
 /** Reads a blob whole. A missing chunk or another length is an `internal` error. */
-export async function readBlob(context: KvContext, uid: string, ref: BlobRef): Promise<Uint8Array> {
+export async function readBlob(context: KvContext, uid: string, ref: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
   const entries = await listEntries(context, {
     start: kvKeys.blob(uid, ref.blobId, 0),
     end: kvKeys.blob(uid, ref.blobId, ref.chunks),

@@ -5,6 +5,7 @@ import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn, TurnRecord } from "../core/turn.ts";
 import { decodeTurnScores, encodeTurnScores, type TurnScores } from "../core/turn_scores.ts";
 import { decodeTurnBulk, encodeTurnBulk } from "../core/turn_codec.ts";
+import type { BlobOwner, BlobRef } from "../ports/blob_store.ts";
 import type {
   AppendOutcome,
   AppendTurn,
@@ -36,6 +37,8 @@ interface Remains {
   readonly events: Map<string, TaskEvent>;
   /** By teacher and turn. */
   readonly scores: Map<string, Map<number, Uint8Array>>;
+  /** By name. */
+  readonly blobs: Map<string, Uint8Array>;
 }
 
 /** A store that lives and dies with the process. Its tasks are removed by `sweep` alone. */
@@ -149,6 +152,24 @@ class MemoryStore implements TaskStore {
     return this.#run(() => [...this.#remains.get(task.uid)?.scores.keys() ?? []].sort());
   }
 
+  putBlob(owner: BlobOwner, bytes: Uint8Array): Promise<BlobRef> {
+    return this.#run(() => {
+      const name = crypto.randomUUID();
+      this.#remains.get(owner.uid)?.blobs.set(name, bytes.slice());
+      return { name, bytes: bytes.byteLength };
+    });
+  }
+
+  getBlob(owner: BlobOwner, blob: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#run(() => {
+      const bytes = this.#remains.get(owner.uid)?.blobs.get(blob.name);
+      if (bytes?.byteLength !== blob.bytes) {
+        throw new VerbatimError("internal", `The stored bytes ${blob.name} are missing or not whole.`);
+      }
+      return bytes.slice();
+    });
+  }
+
   putCall(task: TaskRecord, lease: CallLease): Promise<void> {
     return this.#run(() => {
       this.#remains.get(task.uid)?.calls.set(lease.callId, structuredClone(lease));
@@ -217,6 +238,7 @@ class MemoryStore implements TaskStore {
       calls: new Map(),
       events: new Map(),
       scores: new Map(),
+      blobs: new Map(),
     });
     if (idempotencyKey !== undefined) {
       this.#idempotency.set(idempotencyKey, { taskId: task.taskId, uid: task.uid });

@@ -11,6 +11,8 @@ import { taskText, versionOfChange } from "./pg_task_change.ts";
 const SWEEP_TASKS = 200;
 /** Turns that one statement removes: they are large. */
 const REMOVE_TURNS = 100;
+/** Parts of blobs that one statement removes: each is some megabytes. */
+const REMOVE_PARTS = 20;
 /** Other rows that one statement removes. */
 const REMOVE_ROWS = 2_000;
 const UIDS_PAGE = 100;
@@ -71,6 +73,14 @@ export async function removePgRemains(context: PgContext, uid: string): Promise<
       sql`
         delete from verbatim.scores where uid = ${uid} and (teacher, turn) in (
           select teacher, turn from verbatim.scores where uid = ${uid} order by teacher, turn limit ${REMOVE_TURNS}
+        )
+      `
+    ));
+  await inBatches(REMOVE_PARTS, () =>
+    database.run(({ sql }) =>
+      sql`
+        delete from verbatim.blobs where uid = ${uid} and (name, part) in (
+          select name, part from verbatim.blobs where uid = ${uid} order by name, part limit ${REMOVE_PARTS}
         )
       `
     ));

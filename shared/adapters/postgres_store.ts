@@ -4,6 +4,7 @@ import { VerbatimError } from "../core/errors.ts";
 import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
 import type { TurnScores } from "../core/turn_scores.ts";
+import type { BlobOwner, BlobRef } from "../ports/blob_store.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type {
@@ -15,6 +16,7 @@ import type {
   TaskStore,
   VersionedTask,
 } from "../ports/task_store.ts";
+import { getPgBlob, putPgBlob } from "./pg_blobs.ts";
 import type { PgContext } from "./pg_context.ts";
 import { PgDatabase } from "./pg_database.ts";
 import { listPgCalls, listPgEvents, putPgCall, putPgEvents, removePgCall } from "./pg_journal.ts";
@@ -136,6 +138,14 @@ class PostgresStore implements TaskStore {
 
   listTeachers(task: TaskRecord): Promise<string[]> {
     return this.#run((context) => listPgTeachers(context, task));
+  }
+
+  putBlob(owner: BlobOwner, bytes: Uint8Array): Promise<BlobRef> {
+    return this.#run((context) => putPgBlob(context, owner, bytes));
+  }
+
+  getBlob(owner: BlobOwner, blob: BlobRef): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#run((context) => getPgBlob(context, owner, blob));
   }
 
   putCall(task: TaskRecord, lease: CallLease): Promise<void> {

@@ -7,6 +7,9 @@ import { Environment } from "../schemas/environment.ts";
 /** Other names under which a variable is looked for, where its own is not set. */
 const ALIASES: Partial<Record<keyof Environment, string>> = {
   DATABASE_URL: "SUPABASE_DB_URL",
+  BLOB_S3_REGION: "AWS_REGION",
+  BLOB_S3_ACCESS_KEY_ID: "AWS_ACCESS_KEY_ID",
+  BLOB_S3_SECRET_ACCESS_KEY: "AWS_SECRET_ACCESS_KEY",
   DISTILL_TOPK: "STACX_DISTILL_TOPK",
   DISTILL_TEACHER_CONCURRENCY: "STACX_DISTILL_TEACHER_CONCURRENCY",
   DISTILL_TEACHER_RETRIES: "STACX_DISTILL_TEACHER_RETRIES",

@@ -2,6 +2,7 @@
 
 import type { Json } from "./message.ts";
 import type { SamplingParams } from "./sampling.ts";
+import type { ExtraName } from "./turn_extras.ts";
 
 /** Where a task stands. `expired` is not stored: `expiresAtMs` decides. */
 export type TaskStatus = "open" | "closing" | "finished" | "dropped";
@@ -66,6 +67,8 @@ export interface TaskSettings {
   readonly maxContextTokens: number | null;
   /** Whether the teacher scores each turn as soon as it is committed; absent: only when asked to. */
   readonly score?: "per_turn";
+  /** What is captured of each turn beside tokens and logprobs; absent: nothing. */
+  readonly captureExtras?: readonly ExtraName[];
 }
 
 /** A task's record. The only thing of a task that changes in place; every change is checked against the version read. */

@@ -3,6 +3,7 @@
 import type { CallLease, TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
 import type { TurnScores } from "../core/turn_scores.ts";
+import type { Blobs } from "./blob_store.ts";
 
 /** A task record and the version it was read at. A version is opaque; equal versions mean the same record. */
 export interface VersionedTask {
@@ -52,7 +53,8 @@ export interface ListTasks {
   readonly cursor?: string;
 }
 
-export interface TaskStore {
+/** Blobs are kept under the task's uid, and go when it is dropped or swept. */
+export interface TaskStore extends Blobs {
   /** A secret made once per store, from which task keys are derived. 32 bytes. */
   rootSecret(): Promise<Uint8Array>;
 

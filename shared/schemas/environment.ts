@@ -58,6 +58,13 @@ export const Environment = z.object({
   STORE: z.enum(["kv", "postgres", "memory"]).default("kv"),
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, "must be a postgres:// URL").optional(),
   KV_PATH: z.string().min(1).optional(),
+  BLOB_LIMIT_BYTES: count.default(4 * 1024 * 1024),
+  BLOB_PATH: z.string().min(1).transform((path) => path.replace(/(?<=.)\/+$/, "")).optional(),
+  BLOB_S3_URL: url.refine((text) => new URL(text).pathname.length > 1, "must name a bucket: https://host/bucket")
+    .optional(),
+  BLOB_S3_REGION: z.string().min(1).default("us-east-1"),
+  BLOB_S3_ACCESS_KEY_ID: z.string().min(1).optional(),
+  BLOB_S3_SECRET_ACCESS_KEY: z.string().min(1).optional(),
   TASK_TTL_S: seconds.default(86400),
   TASK_AUTOCREATE: flag.default(false),
   PASSTHROUGH_KEYS: list(z.string().min(1)).default([]),

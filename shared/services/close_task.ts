@@ -2,9 +2,11 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import type { TaskRecord } from "../core/task.ts";
+import type { Background } from "../ports/background.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CallLeases } from "./call_leases.ts";
 import type { CallsInFlight } from "./calls_in_flight.ts";
+import type { KeptBlobs } from "./kept_blobs.ts";
 import type { FinishRequest, TaskService } from "./task_service.ts";
 import type { TaskViews } from "./task_views.ts";
 
@@ -16,7 +18,9 @@ export interface TaskCloserOptions {
   readonly inFlight: CallsInFlight;
   readonly leases: CallLeases;
   readonly views: TaskViews;
+  readonly blobs: KeptBlobs;
   readonly clock: Clock;
+  readonly background: Background;
 }
 
 /** Finishes and drops tasks together with their calls in flight. */
@@ -59,6 +63,8 @@ export class TaskCloser {
     const dropped = await this.#options.tasks.drop(taskId);
     await this.#abortOwn(dropped);
     this.#options.views.drop(dropped.uid);
+    // What can't be removed now goes when it has expired.
+    this.#options.background.run("remove a dropped task's blobs", this.#options.blobs.removeOutside(dropped));
     return dropped;
   }
 

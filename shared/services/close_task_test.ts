@@ -6,10 +6,13 @@ import { createMemoryStore } from "../adapters/memory_store.ts";
 import { createRandomIds } from "../adapters/random_ids.ts";
 import { createTrackedBackground } from "../adapters/tracked_background.ts";
 import type { TaskRecord } from "../core/task.ts";
+import type { Background } from "../ports/background.ts";
+import type { BlobStore } from "../ports/blob_store.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import { CallLeases } from "./call_leases.ts";
 import { CallsInFlight } from "./calls_in_flight.ts";
 import { TaskCloser } from "./close_task.ts";
+import { KeptBlobs } from "./kept_blobs.ts";
 import { SharedCall } from "./shared_call.ts";
 import { TaskService } from "./task_service.ts";
 import { TaskViews } from "./task_views.ts";
@@ -22,6 +25,9 @@ interface World {
   readonly tasks: TaskService;
   readonly inFlight: CallsInFlight;
   readonly closer: TaskCloser;
+  readonly background: Background;
+  /** Uids whose blobs outside of the store were removed. */
+  readonly removed: readonly string[];
   readonly task: TaskRecord;
   /** A call of this process that ends when it is told to, or when it is aborted. */
   run(callId: string): { readonly call: SharedCall; end(): void };
@@ -35,14 +41,18 @@ async function worldOf(): Promise<World> {
   const inFlight = new CallsInFlight();
   const leases = new CallLeases({ store, clock, background });
   const views = new TaskViews(store, { maxBytes: 1e6 });
-  const settings = { ...makeTask().settings, routingKey: null };
+  const removed: string[] = [];
+  const blobs = new KeptBlobs({ store, outside: outsideThatRemoves(removed), limitBytes: 1 });
+  const settings = { ...makeTask().settings, routingKey: null, captureExtras: ["routed_experts"] } as const;
   const { task } = await tasks.create({ taskId: "t", settings, ttlMs: null, idempotencyKey: null });
   return {
     clock,
     store,
     tasks,
     inFlight,
-    closer: new TaskCloser({ tasks, inFlight, leases, views, clock }),
+    closer: new TaskCloser({ tasks, inFlight, leases, views, blobs, clock, background }),
+    background,
+    removed,
     task,
     run(callId) {
       const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -53,6 +63,31 @@ async function worldOf(): Promise<World> {
     },
   };
 }
+
+/** Fails the first time. */
+function outsideThatRemoves(removed: string[]): BlobStore {
+  let tries = 0;
+  return {
+    putBlob: () => Promise.reject(new Error("nothing is put")),
+    getBlob: () => Promise.reject(new Error("nothing is got")),
+    async removeBlobs({ uid }) {
+      await Promise.resolve();
+      if (tries++ === 0) throw new Error("not now");
+      removed.push(uid);
+    },
+    sweepBlobs: () => Promise.resolve(0),
+  };
+}
+
+Deno.test("TaskCloser.drop removes what lies outside of the store, and is done whether it can or not", async () => {
+  const { closer, task, background, removed } = await worldOf();
+  assert.equal((await closer.drop("t")).status, "dropped");
+  await background.idle();
+  assert.deepEqual(removed, []);
+  await closer.drop("t");
+  await background.idle();
+  assert.deepEqual(removed, [task.uid]);
+});
 
 Deno.test("TaskCloser.finish closes a task without calls at once", async () => {
   const { closer, clock } = await worldOf();

@@ -234,6 +234,8 @@ function bound(store: TaskStore): TaskStore {
     saveScores: (task, given) => store.saveScores(task, given),
     readScores: (task, teacher) => store.readScores(task, teacher),
     listTeachers: (task) => store.listTeachers(task),
+    putBlob: (owner, bytes) => store.putBlob(owner, bytes),
+    getBlob: (owner, blob) => store.getBlob(owner, blob),
     putCall: (task, lease) => store.putCall(task, lease),
     removeCall: (uid, callId) => store.removeCall(uid, callId),
     listCalls: (uid) => store.listCalls(uid),

@@ -12,7 +12,7 @@ export interface TestDatabase {
 }
 
 /** Tables whose rows lie under a uid. */
-const UID_TABLES = ["uids", "turns", "repeats", "calls", "events", "scores"];
+const UID_TABLES = ["uids", "turns", "repeats", "calls", "events", "scores", "blobs"];
 
 /**
  * Registers tests that need a server, which starts before the first of them and ends with the last. Where this machine
