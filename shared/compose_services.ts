@@ -105,6 +105,7 @@ export function composeServices(
       ids,
       metrics,
       background,
+      labeller,
       onTurn(task, turn) {
         if (taskScorer === null || task.settings.score !== "per_turn") return;
         background.run("score a turn", taskScorer.scoreTurn(task, turn, new AbortController().signal));

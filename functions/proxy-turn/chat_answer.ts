@@ -111,8 +111,10 @@ class PendingLogprobs {
   /** What is left once the whole answer is known. */
   rest(answer: Answer): unknown {
     const from = this.#added;
-    const logprobs = Array.from({ length: answer.completion.length - from }, (_, k) => answer.logprobs[from + k]!);
-    this.add(Array.from(answer.completion.subarray(from)), logprobs);
+    const { completion, logprobs: all } = answer;
+    if (all === null) return null;
+    const logprobs = Array.from({ length: completion.length - from }, (_, k) => all[from + k]!);
+    this.add(Array.from(completion.subarray(from)), logprobs);
     return this.take();
   }
 }
@@ -166,9 +168,9 @@ function usageOf(answer: Answer): Record<string, unknown> {
   };
 }
 
-function logprobsOf(answer: Answer, { logprobsBy }: ChatView): unknown {
-  if (logprobsBy === null) return null;
-  return { content: Array.from(answer.completion, (id, k) => tokenLogprob(logprobsBy, id, answer.logprobs[k]!)) };
+function logprobsOf({ completion, logprobs }: Answer, { logprobsBy }: ChatView): unknown {
+  if (logprobsBy === null || logprobs === null) return null;
+  return { content: Array.from(completion, (id, k) => tokenLogprob(logprobsBy, id, logprobs[k]!)) };
 }
 
 function tokenLogprob(tokenizer: Tokenizer, id: number, logprob: number): unknown {

@@ -8,6 +8,7 @@ import { tensorsResponse, wantsTensors } from "../../shared/http/parts_body.ts";
 import { parseWith } from "../../shared/http/parse_with.ts";
 import { readBody } from "../../shared/http/read_body.ts";
 import { CreateTask, FinishTask, ListTasks, PutReward, ResultQuery } from "../../shared/schemas/tasks.ts";
+import { checkRollin } from "../../shared/services/check_rollin.ts";
 import { checkSamplingIds } from "../../shared/services/check_sampling_ids.ts";
 import { exportTensors } from "../../shared/services/export_tensors.ts";
 import { taskSettings } from "../../shared/services/task_settings.ts";
@@ -55,6 +56,7 @@ async function create(context: Context, services: HandlerServices): Promise<Resp
     const reason = "no teacher is configured: set TEACHER_SGLANG_URL";
     throw new VerbatimError("unsupported", `Field "score": ${reason}`, { details: { field: "score", reason } });
   }
+  if (settings.rollin !== undefined) await checkRollin(model.renderer, services.labeller);
   const { task, key } = await services.tasks.create({
     taskId: request.task_id ?? null,
     settings,
@@ -145,8 +147,8 @@ async function reward(context: Context, services: HandlerServices): Promise<Resp
 async function result(context: Context, services: HandlerServices): Promise<Response> {
   const query = parseWith(ResultQuery, context.req.query(), "query");
   const { task } = await services.tasks.getReadable(context.req.param("id") ?? "");
-  const { format, roles, max_version_span: maxVersionSpan } = query;
-  const exported = await services.exporter.result(task, { format, roles, maxVersionSpan });
+  const { format, roles, max_version_span: maxVersionSpan, ce_sentinel: ceSentinel } = query;
+  const exported = await services.exporter.result(task, { format, roles, maxVersionSpan, ceSentinel });
   if (format === "slime" || !wantsTensors(context.req.header("accept"))) return context.json(exported);
   const { tensors, rest } = exportTensors(exported);
   return tensorsResponse(safetensors(tensors, { verbatim: JSON.stringify(rest) }));

@@ -2,7 +2,7 @@
 
 import { verdictText } from "../../shared/core/judgement.ts";
 import type { TaskRecord } from "../../shared/core/task.ts";
-import type { Turn } from "../../shared/core/turn.ts";
+import type { Turn, TurnRecord } from "../../shared/core/turn.ts";
 import type { JudgedTask } from "../../shared/services/judged_task.ts";
 import type { VisibleStatus } from "../../shared/services/task_service.ts";
 import type { HandlerServices } from "../handler_services.ts";
@@ -78,6 +78,7 @@ export function turnBody(turn: Turn, judged: JudgedTask): Record<string, unknown
     dialect: record.dialect,
     model: record.model,
     actor: record.actor,
+    ...teacherPart(record),
     delivered: judged.delivered.get(record.turn) ?? null,
     adopted: place?.adopted ?? false,
     superseded: place?.superseded ?? false,
@@ -88,6 +89,13 @@ export function turnBody(turn: Turn, judged: JudgedTask): Record<string, unknown
     started_at: iso(record.startedAtMs),
     duration_ms: record.durationMs,
   };
+}
+
+/** What is known of the teacher's action, in a turn that it executed. */
+function teacherPart({ teacher }: TurnRecord): Record<string, unknown> {
+  if (teacher === undefined) return {};
+  const { model, weightVersion: weight_version, droppedCalls: dropped_calls } = teacher;
+  return { teacher: { model, weight_version, dropped_calls } };
 }
 
 function iso(epochMs: number): string {

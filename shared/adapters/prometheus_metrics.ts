@@ -29,10 +29,16 @@ export function createPrometheusMetrics(options: { readonly callsInFlight: () =>
     labelNames: ["relation", "echo"],
     registers,
   });
+  const actors = new Counter({
+    name: "verbatim_turns_by_actor_total",
+    help: "Committed turns, by whose action they are: policy, or teacher under roll-in.",
+    labelNames: ["actor"],
+    registers,
+  });
   const tokens = new Counter({
     name: "verbatim_tokens_total",
     help:
-      "Tokens of committed turns: prompt (all the engine was given), observation (newly rendered), cached (by the engine), sampled.",
+      "Tokens of committed turns: prompt (all the engine was given), observation (newly rendered), cached (by the engine), sampled (by the policy), teacher (actions it did not sample).",
     labelNames: ["kind"],
     registers,
   });
@@ -63,11 +69,13 @@ export function createPrometheusMetrics(options: { readonly callsInFlight: () =>
     },
     turnCommitted(record, place) {
       turns.inc({ relation: place.relation, echo: place.echo ?? "none" });
+      actors.inc({ actor: record.actor });
       tokens.inc({ kind: "prompt" }, record.promptTokens);
       tokens.inc({ kind: "observation" }, record.observationTokens);
       tokens.inc({ kind: "cached" }, record.cachedTokens ?? 0);
-      tokens.inc({ kind: "sampled" }, record.completionTokens);
-      engineSeconds.observe(record.engineMs / 1000);
+      tokens.inc({ kind: record.actor === "teacher" ? "teacher" : "sampled" }, record.completionTokens);
+      // The time of a teacher's turn is not the engine's.
+      if (record.actor === "policy") engineSeconds.observe(record.engineMs / 1000);
     },
     taskFinished({ outcome, reason }) {
       // A reason names a message by its index; a label must not grow with conversations.

@@ -1,5 +1,6 @@
 /** What an assistant decided to do, in no model's syntax. It does not know templates, tokens or tool schemas. */
 
+import { canonicalJson } from "./canonical_json.ts";
 import type { Json } from "./message.ts";
 
 /** What a decision was reasoned with and said beside. */
@@ -59,6 +60,12 @@ export function readAction(message: ParsedMessage): ReadAction {
   if (given === null) return { action: null, reason: "malformed" };
   const kind = FINISH_NAMES.has(call.name) ? "finish" : "tool_call";
   return { action: { kind, name: call.name, arguments: given, ...beside }, droppedCalls: more.length };
+}
+
+/** Whether two actions are the same decision, said with the same words. */
+export function isSameAction(left: CanonicalAction, right: CanonicalAction): boolean {
+  const text = canonicalJson({ ...left });
+  return text !== null && text === canonicalJson({ ...right });
 }
 
 function parseObject(text: string): { [key: string]: Json } | null {

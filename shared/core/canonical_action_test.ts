@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ParsedMessage, readAction } from "./canonical_action.ts";
+import { type CanonicalAction, isSameAction, type ParsedMessage, readAction } from "./canonical_action.ts";
 
 function message(changes: Partial<ParsedMessage>): ParsedMessage {
   return { reasoning: null, content: null, toolCalls: [], ...changes };
@@ -38,4 +38,21 @@ Deno.test("readAction() takes no call whose arguments are no object", () => {
     const read = readAction(message({ toolCalls: [{ name: "run", arguments: text }] }));
     assert.deepEqual(read, { action: null, reason: "malformed" }, text);
   }
+});
+
+Deno.test("isSameAction tells decisions apart by what they do and by what they say, not by how they are written", () => {
+  const call: CanonicalAction = {
+    kind: "tool_call",
+    name: "run",
+    arguments: { a: 1, b: { c: [2] } },
+    text: "I look.",
+  };
+  assert.ok(
+    isSameAction(call, { text: "I look.", arguments: { b: { c: [2] }, a: 1 }, name: "run", kind: "tool_call" }),
+  );
+  assert.ok(!isSameAction(call, { ...call, arguments: { a: "1", b: { c: [2] } } }));
+  assert.ok(!isSameAction(call, { ...call, text: "I look" }));
+  assert.ok(!isSameAction(call, { ...call, kind: "finish" }));
+  assert.ok(!isSameAction(call, { ...call, reasoning: "Hm." }));
+  assert.ok(!isSameAction({ kind: "message", text: "run" }, call));
 });

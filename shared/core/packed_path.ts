@@ -4,7 +4,7 @@ import { VerbatimError } from "./errors.ts";
 import type { Turn, VersionSegment } from "./turn.ts";
 import { addSegments } from "./version_segments.ts";
 
-/** Where a turn's sampled tokens lie. */
+/** Where the tokens of a turn's action lie. */
 export interface TurnSpan {
   /** The turn. */
   readonly turn: Turn;
@@ -18,13 +18,15 @@ export interface TurnSpan {
 export interface PackedPath {
   /** The first turn's prompt. */
   readonly prompt: Uint32Array;
-  /** Sampled tokens and the observations between them. */
+  /** Actions and the observations between them. */
   readonly response: Uint32Array;
   /** The engine's logprob of each sampled token, 0.0 of the others. */
   readonly logprobs: Float64Array;
   /** 1 where the policy sampled the token. */
   readonly sampledMask: Uint8Array;
-  /** The sampled spans, in order. */
+  /** 1 where the token is of an action that the teacher decided. */
+  readonly teacherMask: Uint8Array;
+  /** The actions, the policy's and the teacher's, in order. */
   readonly spans: readonly TurnSpan[];
   /** Which weights sampled what, in response positions; neighbours of one version are one segment. */
   readonly weightVersions: readonly VersionSegment[];
@@ -67,6 +69,7 @@ export function packPath(turns: readonly Turn[]): PackedPath {
   const response = new Uint32Array(length);
   const logprobs = new Float64Array(length);
   const sampledMask = new Uint8Array(length);
+  const teacherMask = new Uint8Array(length);
   const spans: TurnSpan[] = [];
   const weightVersions: VersionSegment[] = [];
   let at = 0;
@@ -80,13 +83,13 @@ export function packPath(turns: readonly Turn[]): PackedPath {
     const start = at;
     response.set(turn.completion, at);
     logprobs.set(turn.logprobs, at);
-    sampledMask.fill(1, at, at + turn.completion.length);
+    (turn.record.actor === "teacher" ? teacherMask : sampledMask).fill(1, at, at + turn.completion.length);
     at += turn.completion.length;
     spans.push({ turn, start, end: at });
     addSegments(weightVersions, turn.record.weightVersions, start);
     previous = turn;
   }
-  return { prompt: first.observation, response, logprobs, sampledMask, spans, weightVersions };
+  return { prompt: first.observation, response, logprobs, sampledMask, teacherMask, spans, weightVersions };
 }
 
 function assertWhole(turn: Turn, previous: Turn | null, tokensBefore: number): void {
@@ -100,7 +103,8 @@ function assertWhole(turn: Turn, previous: Turn | null, tokensBefore: number): v
     throw broken("A turn's arrays do not have the lengths of its record");
   }
   const covered = record.weightVersions.reduce((end, segment) => segment.start === end ? segment.end : NaN, 0);
-  if (covered !== record.completionTokens) throw broken("A turn's weight versions do not cover its tokens");
+  const sampled = record.actor === "teacher" ? 0 : record.completionTokens;
+  if (covered !== sampled) throw broken("A turn's weight versions do not cover its tokens");
   const prompt = tokensBefore + (previous === null ? 0 : turn.observation.length);
   if (record.promptTokens !== prompt) {
     throw broken(`A turn was sampled after ${record.promptTokens} tokens, its path has ${prompt}`);

@@ -69,6 +69,37 @@ Deno.test("packPath puts the turns of a path one after the other, position by po
   }));
 });
 
+Deno.test("packPath keeps what the teacher decided apart from what the policy sampled", () => {
+  const actor = fc.constantFrom<TurnRecord["actor"]>("policy", "teacher");
+  fc.assert(fc.property(fc.array(fc.tuple(shape, actor), { minLength: 1, maxLength: 8 }), (list) => {
+    const whole = pathOf(list.map(([one]) => one));
+    const turns = whole.map((turn, k): Turn => {
+      if (list[k]![1] === "policy") return turn;
+      const logprobs = new Float32Array(turn.completion.length);
+      return { ...turn, logprobs, record: { ...turn.record, actor: "teacher", weightVersions: [] } };
+    });
+    const packed = packPath(turns);
+    assert.deepEqual([...packed.response], [...packPath(whole).response]);
+    for (const { turn: { record }, start, end } of packed.spans) {
+      const ones = Array.from({ length: end - start }, () => 1);
+      const zeros = ones.map(() => 0);
+      const [own, other] = record.actor === "policy"
+        ? [packed.sampledMask, packed.teacherMask]
+        : [packed.teacherMask, packed.sampledMask];
+      assert.deepEqual([[...own.subarray(start, end)], [...other.subarray(start, end)]], [ones, zeros]);
+      if (record.actor === "teacher") assert.ok(packed.logprobs.subarray(start, end).every((value) => value === 0));
+    }
+    const marked = packed.sampledMask.reduce((sum, bit, k) => sum + bit + packed.teacherMask[k]!, 0);
+    assert.equal(marked, turns.reduce((sum, turn) => sum + turn.completion.length, 0), "nothing else is marked");
+  }));
+});
+
+Deno.test("packPath refuses a teacher's turn that weights of the policy claim", () => {
+  const [turn] = pathOf([{ observation: [1], sampled: [[2, 0]], version: "1" }]);
+  const claimed: Turn = { ...turn!, record: { ...turn!.record, actor: "teacher" } };
+  assert.ok(tryPackPath([claimed]) instanceof InconsistentSeries);
+});
+
 /** Every sampled position lies in one segment, its own version's; segments are in order, and neighbours differ. */
 function assertSegments(segments: TurnRecord["weightVersions"], versionAt: ReadonlyMap<number, string | null>): void {
   for (const [position, version] of versionAt) {

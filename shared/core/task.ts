@@ -1,6 +1,7 @@
 /** One rollout attempt: its settings, its status and its counters. It does not know how it is stored. */
 
 import type { Json } from "./message.ts";
+import type { Rollin } from "./rollin.ts";
 import type { SamplingParams } from "./sampling.ts";
 import type { ExtraName } from "./turn_extras.ts";
 
@@ -69,6 +70,8 @@ export interface TaskSettings {
   readonly score?: "per_turn";
   /** What is captured of each turn beside tokens and logprobs; absent: nothing. */
   readonly captureExtras?: readonly ExtraName[];
+  /** Which turns the teacher executes; absent: none. */
+  readonly rollin?: Rollin;
 }
 
 /** A task's record. The only thing of a task that changes in place; every change is checked against the version read. */

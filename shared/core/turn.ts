@@ -33,6 +33,16 @@ export interface VersionSegment {
   readonly exact: boolean;
 }
 
+/** What is known of a teacher's action beside its tokens. */
+export interface TeacherAction {
+  /** The teacher's name. */
+  readonly model: string;
+  /** Its weights, or null where its engine told none. */
+  readonly weightVersion: string | null;
+  /** Calls that it made at once with the one that was executed, and that were not. */
+  readonly droppedCalls: number;
+}
+
 /** What of a turn is small and bounded: the record. Its arrays and its detail stand beside it. */
 export interface TurnRecord {
   /** Number within the task, from 0, in the order of commits. */
@@ -58,19 +68,19 @@ export interface TurnRecord {
   readonly promptTokens: number;
   /** Tokens of the prompt that the parent's series does not hold. */
   readonly observationTokens: number;
-  /** Sampled tokens. */
+  /** Sampled tokens; of a teacher's turn, those its action takes. */
   readonly completionTokens: number;
   /** Of the completion, tokens inside reasoning; null where no reasoning parser ran. */
   readonly reasoningTokens: number | null;
   /** Prompt tokens the engine had cached, or null where it did not say. */
   readonly cachedTokens: number | null;
-  /** Which weights sampled what. */
+  /** Which of the policy's weights sampled what; none of a teacher's turn. */
   readonly weightVersions: readonly VersionSegment[];
   /** How often the generation went on from its own tokens after the engine had given it up. Absent: it ran through. */
   readonly resumed?: number;
-  /** Sampling parameters sent to the engine. */
+  /** Sampling parameters sent to the engine; of a teacher's turn, to the teacher's. */
   readonly sampling: SamplingParams;
-  /** What the logprobs are logprobs of. */
+  /** What the logprobs are logprobs of. A teacher's turn has none: it is how the teacher was asked. */
   readonly basis: Basis;
   /** Request fields that were accepted and did nothing, or were wished in vain. */
   readonly ignoredFields: readonly string[];
@@ -78,8 +88,10 @@ export interface TurnRecord {
   readonly dialect: string;
   /** The model name of the request. */
   readonly model: string;
-  /** Who sampled it. */
+  /** Whose action it is: the policy sampled it, or the teacher decided it. */
   readonly actor: "policy" | "teacher";
+  /** Of a teacher's turn. */
+  readonly teacher?: TeacherAction;
   /** The engine's id of the request. */
   readonly rid: string;
   /** Hex digits from which dialects make the ids they show, the same under replay. */
@@ -112,8 +124,11 @@ export interface Turn {
   readonly detail: TurnDetail;
   /** Prompt tokens added since the parent (all of them where the parent is null); mask 0. */
   readonly observation: Uint32Array;
-  /** Sampled tokens, verbatim; mask 1. */
+  /** Sampled tokens, verbatim; mask 1. Of a teacher's turn: its action in the student's format; mask 0. */
   readonly completion: Uint32Array;
-  /** One logprob a sampled token, bit for bit as the engine sent it: float32 where every value is one, else float64. */
+  /**
+   * One logprob a sampled token, bit for bit as the engine sent it: float32 where every value is one, else float64. Of a
+   * teacher's turn 0.0 each.
+   */
   readonly logprobs: Float32Array | Float64Array;
 }

@@ -19,6 +19,25 @@ export const Reward = z.union([z.number(), z.record(z.string(), z.number())]);
 /** How a rollout ended. */
 export const Outcome = z.enum(["completed", "truncated", "aborted", "failed", "infra"]);
 
+/** Turns that the teacher executes: each with a probability, or the first ones. */
+export const Rollin = z.strictObject({
+  /** Probability that a turn is the teacher's. */
+  beta: z.number().min(0).max(1).optional(),
+  /** The first turns of a line that are the teacher's. */
+  prefix_turns: z.int().nonnegative().optional(),
+  /** What `beta` draws from; a prefix draws nothing. */
+  seed: z.int().optional(),
+}).superRefine(({ beta, prefix_turns, seed }, context) => {
+  if ((beta === undefined) === (prefix_turns === undefined)) {
+    context.addIssue({ code: "custom", message: "either beta or prefix_turns must be given" });
+  }
+  if (beta !== undefined && seed === undefined) {
+    context.addIssue({ code: "custom", path: ["seed"], message: "must be given with beta" });
+  }
+});
+/** A checked roll-in. */
+export type Rollin = z.output<typeof Rollin>;
+
 /** `POST /tasks`. */
 export const CreateTask = z.strictObject({
   task_id: TaskId.optional(),
@@ -50,7 +69,7 @@ export const CreateTask = z.strictObject({
   on_abort: z.enum(["resume", "fail"]).default("resume"),
   max_version_span: count.optional(),
   score: z.enum(["off", "per_turn"]).default("off"),
-  rollin: z.json().optional(),
+  rollin: Rollin.optional(),
   capture_extras: z.array(z.string()).default([]),
 });
 /** A checked `POST /tasks`. */
@@ -92,6 +111,11 @@ export const ResultQuery = z.strictObject({
     z.array(z.enum(["main", "branch", "side", "superseded"])).min(1),
   ).optional(),
   max_version_span: z.coerce.number().int().positive().optional(),
+  /** Of the slime form: whether tokens that train by cross entropy are marked in `teacher_log_probs`. */
+  ce_sentinel: z.enum(["true", "false"]).transform((text) => text === "true").optional(),
+}).refine(({ format, ce_sentinel }) => ce_sentinel !== true || format === "slime", {
+  path: ["ce_sentinel"],
+  message: "only the slime form has it",
 });
 /** A checked result query. */
 export type ResultQuery = z.output<typeof ResultQuery>;

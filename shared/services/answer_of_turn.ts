@@ -22,7 +22,7 @@ export function answerOfTurn(turn: Turn, view: TaskView): Answer {
     reasoningTokens: record.reasoningTokens,
     prompt: view.promptOf(record.turn),
     completion: turn.completion,
-    logprobs: turn.logprobs,
+    logprobs: record.actor === "teacher" ? null : turn.logprobs,
   };
 }
 

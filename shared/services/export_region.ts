@@ -2,7 +2,7 @@
 
 import { leaves } from "../core/leaves.ts";
 import { InconsistentSeries, tryPackPath } from "../core/packed_path.ts";
-import { exportHead, pathNotes, spanShape, versionShape } from "./export_shapes.ts";
+import { ceFields, exportHead, pathNotes, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
 import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 
@@ -34,6 +34,7 @@ export function exportRegion(judged: JudgedTask, scores: FoundScores): RegionExp
       completion_token_ids: Array.from(path.response),
       logprobs: Array.from(path.logprobs),
       loss_mask: Array.from(path.sampledMask),
+      ...ceFields(judged.task, path.teacherMask),
       ...scoreFields(pathScores(path, scores.kept, path.sampledMask)),
       weight_versions: versionShape(path.weightVersions),
       finish_reason: path.spans.at(-1)?.turn.record.finishReason,

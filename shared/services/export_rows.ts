@@ -4,7 +4,7 @@ import { type Leaf, leaves } from "../core/leaves.ts";
 import type { TurnRole } from "../core/judgement.ts";
 import { InconsistentSeries, type PackedPath, tryPackPath } from "../core/packed_path.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
-import { exportHead, pathNotes, rolloutId, spanShape, versionShape } from "./export_shapes.ts";
+import { ceFields, exportHead, pathNotes, rolloutId, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
 import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 
@@ -22,6 +22,8 @@ export interface PackedRow {
   readonly path: PackedPath;
   /** 1 where a token trains in this row. */
   readonly lossMask: Uint8Array;
+  /** 1 where a token of the teacher's trains in this row, by cross entropy. */
+  readonly ceMask: Uint8Array;
 }
 
 /** Rows, the main line first; why there are none, or null; what their reader should know. */
@@ -48,7 +50,7 @@ export function packRows(judged: JudgedTask, filter: RowFilter): PackedRows {
   const owned = new Set<number>();
   const rows = within.map(({ leaf, path }) => {
     const trains = task.settings.trainRoles.includes(leaf.role);
-    return { leaf, path, lossMask: lossMask(path, trains ? owned : null) };
+    return { leaf, path, ...trainingMasks(path, trains ? owned : null) };
   });
   const notes = [
     ...judgement.notes,
@@ -73,16 +75,17 @@ export function exportRows(
   };
 }
 
-/** 1 where a token trains in this row: sampled, and owned by no row before. Null `owned`: nothing trains here. */
-function lossMask(path: PackedPath, owned: Set<number> | null): Uint8Array {
-  const mask = new Uint8Array(path.response.length);
-  if (owned === null) return mask;
-  for (const { turn, start, end } of path.spans) {
-    if (owned.has(turn.record.turn)) continue;
-    owned.add(turn.record.turn);
-    mask.fill(1, start, end);
+/** What trains in this row: actions that no row before owns, those of the policy apart from the teacher's. Null `owned`: none. */
+function trainingMasks(path: PackedPath, owned: Set<number> | null): Pick<PackedRow, "lossMask" | "ceMask"> {
+  const lossMask = new Uint8Array(path.response.length);
+  const ceMask = new Uint8Array(path.response.length);
+  if (owned === null) return { lossMask, ceMask };
+  for (const { turn: { record }, start, end } of path.spans) {
+    if (owned.has(record.turn)) continue;
+    owned.add(record.turn);
+    (record.actor === "teacher" ? ceMask : lossMask).fill(1, start, end);
   }
-  return mask;
+  return { lossMask, ceMask };
 }
 
 function rowShape(
@@ -90,13 +93,14 @@ function rowShape(
   row: PackedRow,
   { tokenizer, scores }: { readonly tokenizer: Tokenizer; readonly scores: FoundScores },
 ): Record<string, unknown> & { trained_tokens: number } {
-  const { leaf, path, lossMask } = row;
+  const { leaf, path, lossMask, ceMask } = row;
   return {
     tokens: [...path.prompt, ...path.response],
     prompt_length: path.prompt.length,
     response_length: path.response.length,
     sampled_mask: Array.from(path.sampledMask),
     loss_mask: Array.from(lossMask),
+    ...ceFields(judged.task, ceMask),
     logprobs: Array.from(path.logprobs),
     ...scoreFields(pathScores(path, scores.kept, lossMask)),
     weight_versions: versionShape(path.weightVersions),

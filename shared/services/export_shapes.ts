@@ -31,7 +31,7 @@ export function rolloutId(task: TaskRecord): string | number {
   return task.settings.rolloutId ?? task.taskId;
 }
 
-/** A turn's sampled tokens within a region or row. */
+/** A turn's action within a region or row. */
 export function spanShape(span: TurnSpan, judged: JudgedTask): Record<string, unknown> {
   const { record } = span.turn;
   return {
@@ -49,6 +49,11 @@ export function spanShape(span: TurnSpan, judged: JudgedTask): Record<string, un
   };
 }
 
+/** The mask of what trains by cross entropy, where a task has turns of the teacher's: nowhere both it and the loss mask are 1. */
+export function ceFields(task: TaskRecord, ceMask: Uint8Array): { readonly ce_mask?: number[] } {
+  return task.settings.rollin === undefined ? {} : { ce_mask: Array.from(ceMask) };
+}
+
 /** Which weights sampled which positions. */
 export function versionShape(segments: readonly VersionSegment[]): unknown[] {
   return segments.map(({ version, start, end, exact }) => ({ version, start, end, exact }));
@@ -57,7 +62,8 @@ export function versionShape(segments: readonly VersionSegment[]): unknown[] {
 /** What a reader of these paths should know beside the judgement's notes. */
 export function pathNotes(paths: readonly PackedPath[]): string[] {
   const turns = paths.flatMap((path) => path.spans.map((span) => span.turn.record));
-  const bases = new Set(turns.map((record) => JSON.stringify(record.basis)));
+  const sampled = turns.filter((record) => record.actor === "policy");
+  const bases = new Set(sampled.map((record) => JSON.stringify(record.basis)));
   const versions = new Set(turns.flatMap((record) => record.weightVersions.map((segment) => segment.version)));
   return [
     ...(bases.size > 1 ? ["mixed_basis"] : []),

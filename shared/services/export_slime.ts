@@ -3,33 +3,73 @@
 import type { PackedPath } from "../core/packed_path.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import { isTruncated, type PackedRow, packRows, type RowFilter } from "./export_rows.ts";
-import { exportHead, rolloutId } from "./export_shapes.ts";
+import { ceFields, exportHead, rolloutId } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
-import { type FoundScores, pathScores } from "./kept_scores.ts";
+import { type FoundScores, type PathScores, pathScores } from "./kept_scores.ts";
+
+/** Which rows become samples, and how. */
+export interface SlimeFilter extends RowFilter {
+  /**
+   * Whether `teacher_log_probs` is +1.0 where a token trains by cross entropy; a logprob never is. Rows in which nothing
+   * else trains are then samples too.
+   */
+  readonly ceSentinel?: boolean | undefined;
+}
+
+/** What of a row decides how it trains beside its tokens. */
+interface TeacherColumns {
+  readonly scores: PathScores | null;
+  /** R values, or null where the row has none. */
+  readonly logprobs: readonly unknown[] | null;
+}
 
 /** Samples on the wire, one for each row that trains; all have one `rollout_id`. */
 export function exportSlime(
   judged: JudgedTask,
-  filter: RowFilter,
+  filter: SlimeFilter,
   parts: { readonly tokenizer: Tokenizer; readonly scores: FoundScores },
 ): Record<string, unknown> {
+  const ceSentinel = filter.ceSentinel === true;
   const packed = packRows(judged, filter);
-  const trained = packed.rows.filter(({ lossMask }) => lossMask.includes(1));
-  const reason = packed.reason ?? (trained.length === 0 ? "nothing trains" : null);
+  const trained = packed.rows.filter(({ lossMask, ceMask }) => {
+    return lossMask.includes(1) || (ceSentinel && ceMask.includes(1));
+  });
+  const columns = trained.map((row) => teacherColumns(row, parts.scores, { ceSentinel }));
+  // A zero in the place of a missing score would be taken for one.
+  const unscored = ceSentinel && columns.some(({ logprobs }) => logprobs === null);
+  const nothing = trained.length === 0 ? "nothing trains" : unscored ? "ce_sentinel: not every row is scored" : null;
+  const reason = packed.reason ?? nothing;
   return {
     ...exportHead(judged, reason, [...packed.notes, ...parts.scores.notes]),
-    samples: trained.map((row) => sampleShape(judged, row, parts)),
+    samples: reason === null
+      ? trained.map((row, k) => sampleShape(judged, row, { ...parts, teacher: columns[k]! }))
+      : [],
   };
 }
 
+function teacherColumns(
+  { path, lossMask, ceMask }: PackedRow,
+  found: FoundScores,
+  { ceSentinel }: { readonly ceSentinel: boolean },
+): TeacherColumns {
+  const scores = pathScores(path, found.kept, lossMask);
+  if (scores === null && (!ceSentinel || lossMask.includes(1))) return { scores, logprobs: null };
+  const filled = scores?.teacher_log_probs.filled() ?? Array.from(ceMask, () => 0);
+  const logprobs = ceSentinel ? filled.map((value, k) => ceMask[k] === 1 ? CE_SENTINEL : value) : filled;
+  return { scores, logprobs };
+}
+
+/** The seed system's mark of a token that trains by cross entropy. */
+const CE_SENTINEL = 1.0;
+
 function sampleShape(
   judged: JudgedTask,
-  { leaf, path, lossMask }: PackedRow,
-  { tokenizer, scores }: { readonly tokenizer: Tokenizer; readonly scores: FoundScores },
+  { leaf, path, lossMask, ceMask }: PackedRow,
+  { tokenizer, teacher }: { readonly tokenizer: Tokenizer; readonly teacher: TeacherColumns },
 ): Record<string, unknown> {
   const { task } = judged;
   const { settings } = task;
-  const teacher = pathScores(path, scores.kept, lossMask);
+  const { scores } = teacher;
   const metadata = { ...settings.metadata, ...task.finishMetadata };
   return {
     group_index: null,
@@ -46,6 +86,7 @@ function sampleShape(
     label: typeof metadata.label === "string" ? metadata.label : null,
     reward: task.reward,
     loss_mask: Array.from(lossMask),
+    ...ceFields(task, ceMask),
     weight_versions: path.weightVersions.flatMap(({ version }) => version === null ? [] : [version]),
     rollout_log_probs: Array.from(path.logprobs),
     rollout_top_p_token_ids: null,
@@ -53,10 +94,10 @@ function sampleShape(
     rollout_routed_experts: null,
     remove_sample: false,
     // slime makes tensors of these: positions that are no sampled token hold 0.0 under the loss mask, as logprobs do.
-    teacher_log_probs: teacher === null ? null : teacher.teacher_log_probs.filled(),
-    ...(teacher === null ? {} : {
-      teacher_topk_indices: teacher.teacher_topk_indices.filled(),
-      teacher_topk_logprobs: teacher.teacher_topk_logprobs.filled(),
+    teacher_log_probs: teacher.logprobs,
+    ...(scores === null ? {} : {
+      teacher_topk_indices: scores.teacher_topk_indices.filled(),
+      teacher_topk_logprobs: scores.teacher_topk_logprobs.filled(),
     }),
     status: statusOf(judged, path),
     metadata: {
@@ -66,7 +107,7 @@ function sampleShape(
       role: leaf.role,
       path: leaf.path,
       turn_rewards: task.perTurnRewards,
-      ...(teacher === null ? {} : { teacher: teacher.teacher }),
+      ...(scores === null ? {} : { teacher: scores.teacher }),
     },
     generate_function_path: null,
     custom_rm_path: null,

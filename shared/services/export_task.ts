@@ -18,6 +18,8 @@ export interface ResultRequest {
   readonly format: "region" | "rows" | "slime";
   readonly roles?: readonly TurnRole[] | undefined;
   readonly maxVersionSpan?: number | undefined;
+  /** As in the slime form, which alone has it. */
+  readonly ceSentinel?: boolean | undefined;
 }
 
 /** What exporting needs. */

@@ -11,6 +11,7 @@ const TYPES: Readonly<Record<string, (values: readonly number[]) => TensorData>>
   logprobs: (values) =>
     values.every((value) => Math.fround(value) === value) ? Float32Array.from(values) : Float64Array.from(values),
   loss_mask: (values) => Uint8Array.from(values),
+  ce_mask: (values) => Uint8Array.from(values),
   sampled_mask: (values) => Uint8Array.from(values),
 };
 

@@ -3,8 +3,10 @@
 import { type CanonicalAction, readAction } from "../core/canonical_action.ts";
 import { VerbatimError } from "../core/errors.ts";
 import type { Conversation } from "../core/message.ts";
+import type { SamplingParams } from "../core/sampling.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { Ids } from "../ports/ids.ts";
+import type { ParserRequest, Renderer } from "../ports/renderer.ts";
 import { tokensLeft } from "./context_length.ts";
 import type { Model } from "./model_catalog.ts";
 import { sample } from "./sample.ts";
@@ -18,6 +20,10 @@ export type Label =
     readonly droppedCalls: number;
     /** The teacher's own tokens. */
     readonly ids: Uint32Array;
+    /** What the teacher was asked to sample with. */
+    readonly sampling: SamplingParams;
+    /** The teacher's weights, or null where its engine told none. */
+    readonly weightVersion: string | null;
   }
   | { readonly action: null; readonly reason: string; readonly text: string | null };
 
@@ -25,6 +31,20 @@ export type Label =
 export type LabelInput =
   | { readonly conversation: Conversation }
   | { readonly ids: Uint32Array; readonly tools: Conversation["tools"]; readonly opensReasoning: boolean };
+
+/** What holds for one label. */
+export interface LabelOptions {
+  /** Most tokens of the teacher's own; null: what its context leaves. */
+  readonly maxTokens: number | null;
+  /** The engine's id of the request; absent: a new one. */
+  readonly rid?: string;
+  /** Whose turn it is in the queue before the teacher's engine; absent: that of all labels. */
+  readonly fairKey?: string;
+  /** Absent: the teacher may call. */
+  readonly toolChoice?: ParserRequest["toolChoice"];
+  /** Grammar that holds the teacher too, in the format of its own renderer. */
+  readonly grammar?: SamplingParams;
+}
 
 /** How the teacher answers. */
 export interface TeacherLabellerOptions {
@@ -42,8 +62,18 @@ export class TeacherLabeller {
     this.#options = options;
   }
 
+  /** The teacher's name. */
+  get name(): string {
+    return this.#options.model.name;
+  }
+
+  /** Writes and reads the teacher's own format. */
+  get renderer(): Renderer {
+    return this.#options.model.renderer;
+  }
+
   /** One label. A teacher that fails, or says what can't be read, is null with the reason; only the caller's abort is thrown. */
-  async label(input: LabelInput, options: { readonly maxTokens: number | null }, signal: AbortSignal): Promise<Label> {
+  async label(input: LabelInput, options: LabelOptions, signal: AbortSignal): Promise<Label> {
     try {
       return await this.#label(input, options, signal);
     } catch (cause) {
@@ -53,29 +83,31 @@ export class TeacherLabeller {
     }
   }
 
-  async #label(input: LabelInput, options: { readonly maxTokens: number | null }, signal: AbortSignal): Promise<Label> {
+  async #label(input: LabelInput, options: LabelOptions, signal: AbortSignal): Promise<Label> {
     const { model, temperature, topP, ids } = this.#options;
     const prompt = "conversation" in input ? await model.renderer.renderPrompt(input.conversation, { signal }) : input;
     const tools = "conversation" in input ? input.conversation.tools : input.tools;
+    const sampling: SamplingParams = {
+      temperature,
+      top_p: topP,
+      max_new_tokens: tokensLeft({
+        promptTokens: prompt.ids.length,
+        maxContextTokens: model.maxContextTokens,
+        wished: options.maxTokens,
+      }),
+      ...options.grammar,
+    };
     const events = sample({
       model,
-      rid: ids.uuid(),
+      rid: options.rid ?? ids.uuid(),
       input: TokenSeries.of(prompt.ids),
-      sampling: {
-        temperature,
-        top_p: topP,
-        max_new_tokens: tokensLeft({
-          promptTokens: prompt.ids.length,
-          maxContextTokens: model.maxContextTokens,
-          wished: options.maxTokens,
-        }),
-      },
+      sampling,
       routingKey: null,
       stream: false,
       tools,
-      toolChoice: "auto",
+      toolChoice: options.toolChoice ?? "auto",
       opensReasoning: prompt.opensReasoning,
-      fairKey: "label",
+      fairKey: options.fairKey ?? "label",
       onAbort: "resume",
     }, signal);
     for await (const event of events) {
@@ -85,7 +117,7 @@ export class TeacherLabeller {
       if (parsed.parse.status !== "ok") return { action: null, reason: parsed.parse.status, text };
       const read = readAction(parsed);
       if (read.action === null) return { ...read, text };
-      return { ...read, text, ids: sampled };
+      return { ...read, text, ids: sampled, sampling, weightVersion: event.weightVersion };
     }
     throw new VerbatimError("engine_failed", "The teacher's answer has no end");
   }

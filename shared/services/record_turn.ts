@@ -2,10 +2,12 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import { keepInput } from "../core/kept_input.ts";
+import type { Located } from "../core/locate.ts";
 import { matchesMain } from "../core/main_selector.ts";
 import { requestHistory } from "../core/record_history.ts";
 import { repeatDigest } from "../core/repeat_digest.ts";
 import { type RequestUnits, requestUnits } from "../core/request_units.ts";
+import { isTeachersTurn, turnPosition } from "../core/rollin.ts";
 import type { Json } from "../core/message.ts";
 import { withTokenLimit } from "../core/sampling.ts";
 import type { TaskRecord } from "../core/task.ts";
@@ -25,6 +27,7 @@ import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { commitTurn } from "./commit_turn.ts";
 import { tokensLeft } from "./context_length.ts";
 import { type EffectiveSampling, effectiveSampling } from "./effective_sampling.ts";
+import type { TeacherLabeller } from "./label_turn.ts";
 import { placePrompt } from "./place_prompt.ts";
 import { type PreparedTurn, runTurn } from "./run_turn.ts";
 import { type Answer, SharedCall } from "./shared_call.ts";
@@ -43,6 +46,8 @@ export interface TurnRecorderOptions {
   readonly ids: Ids;
   readonly metrics: Metrics;
   readonly background: Background;
+  /** Acts where a task's roll-in says so; null without a teacher. */
+  readonly labeller: TeacherLabeller | null;
   /** Told of every turn once it is committed. */
   readonly onTurn?: (task: TaskRecord, turn: number) => void;
 }
@@ -281,7 +286,20 @@ export class TurnRecorder {
       digest: running.digest,
       rid: ids.uuid(),
       answerId: ids.hex(24),
+      teacher: this.#teacherOf(recorded, located),
     };
+  }
+
+  /** Who acts in the policy's place at this point of the history, or null. */
+  #teacherOf(recorded: { task: TaskRecord; view: TaskView } | null, located: Located | null): TeacherLabeller | null {
+    const rollin = recorded?.task.settings.rollin;
+    if (recorded === null || rollin === undefined) return null;
+    if (!isTeachersTurn(rollin, turnPosition(recorded.view.forest, located?.related ?? null))) return null;
+    const { labeller } = this.#options;
+    if (labeller !== null) return labeller;
+    throw new VerbatimError("teacher_failed", "The turn is the teacher's, and this process has none configured", {
+      retryable: false,
+    });
   }
 }
 

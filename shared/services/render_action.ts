@@ -4,9 +4,14 @@ import { VerbatimError } from "../core/errors.ts";
 import type { CanonicalAction } from "../core/canonical_action.ts";
 import type { AssistantMessage, Conversation } from "../core/message.ts";
 import type { Renderer } from "../ports/renderer.ts";
+import { countCalls } from "./generate.ts";
 
-/** A place that any reply may follow, where the conversation itself is not at hand. */
-const ANYWHERE: Conversation = { messages: [{ role: "user", content: "?", source: 0 }], tools: [], settings: {} };
+/** A place that any reply may follow, where the conversation itself is not at hand or need not be rendered. */
+export const ANYWHERE: Conversation = {
+  messages: [{ role: "user", content: "?", source: 0 }],
+  tools: [],
+  settings: {},
+};
 
 /**
  * The ids that follow the generation prompt, the token that ends the turn among them, in this renderer's own format.
@@ -15,11 +20,17 @@ const ANYWHERE: Conversation = { messages: [{ role: "user", content: "?", source
 export async function renderAction(
   action: CanonicalAction,
   renderer: Renderer,
-  options: { readonly conversation?: Conversation; readonly signal?: AbortSignal } = {},
+  options: {
+    readonly conversation?: Conversation;
+    /** Calls before it, where the conversation given does not hold them. */
+    readonly priorCalls?: number;
+    readonly signal?: AbortSignal;
+  } = {},
 ): Promise<Uint32Array> {
   const conversation = options.conversation ?? ANYWHERE;
+  const priorCalls = options.priorCalls ?? countCalls(conversation);
   const given = options.signal === undefined ? {} : { signal: options.signal };
-  const reply = replyOf(action, renderer, conversation);
+  const reply = replyOf(action, renderer, { conversation, priorCalls });
   const before = (await renderer.renderPrompt(conversation, given)).ids;
   const whole = (await renderer.renderPrompt(
     { ...conversation, messages: [...conversation.messages, reply] },
@@ -36,11 +47,11 @@ export async function renderAction(
   return target.slice(0, end);
 }
 
-function replyOf(action: CanonicalAction, renderer: Renderer, conversation: Conversation): AssistantMessage {
-  const priorCalls = conversation.messages.reduce(
-    (sum, message) => sum + (message.role === "assistant" ? message.toolCalls.length : 0),
-    0,
-  );
+function replyOf(
+  action: CanonicalAction,
+  renderer: Renderer,
+  { conversation, priorCalls }: { readonly conversation: Conversation; readonly priorCalls: number },
+): AssistantMessage {
   const calls = action.kind === "message" ? [] : [{
     // No id is rendered that has to be found again.
     id: renderer.callId({ name: action.name, priorCalls, random: (digits) => "0".repeat(digits) }),

@@ -14,8 +14,10 @@ import type { Ids } from "../ports/ids.ts";
 import type { AgentCall } from "./agent_call.ts";
 import type { Uncommitted } from "./commit_turn.ts";
 import { countCalls } from "./generate.ts";
+import type { TeacherLabeller } from "./label_turn.ts";
 import { sample, type SampleEvent, withStops } from "./sample.ts";
 import type { Answer, AnswerDelta, SharedCall } from "./shared_call.ts";
+import { teacherTurn } from "./teacher_turn.ts";
 
 /** A prompt ready to be sampled from. */
 export interface PreparedTurn {
@@ -41,6 +43,8 @@ export interface PreparedTurn {
   readonly digest: string;
   readonly rid: string;
   readonly answerId: string;
+  /** Who acts in the policy's place, or null. */
+  readonly teacher: TeacherLabeller | null;
 }
 
 /** What a finished generation gives: the answer without its turn, and the turn without its number and place. */
@@ -77,7 +81,7 @@ export async function runTurn(
   }
 
   let end: Extract<SampleEvent, { type: "end" }> | null = null;
-  const events = sample({
+  const request = {
     model: agent.model,
     rid: prepared.rid,
     input: prepared.prompt,
@@ -89,7 +93,11 @@ export async function runTurn(
     opensReasoning: prepared.opensReasoning,
     fairKey: agent.fairKey,
     onAbort: prepared.task?.settings.onAbort ?? "resume",
-  }, call.signal);
+  };
+  const { teacher: labeller } = prepared;
+  const events = labeller === null
+    ? sample(request, call.signal)
+    : teacherTurn({ ...request, labeller, conversation: agent.conversation }, call.signal);
   for await (const event of events) {
     if (!started) {
       started = true;
@@ -101,7 +109,8 @@ export async function runTurn(
         promptTokens: prepared.prompt.length,
       });
     }
-    if (event.type === "tokens" && agent.stream) {
+    // Nobody sampled a teacher's tokens: there is no logprob to show.
+    if (event.type === "tokens" && agent.stream && labeller === null) {
       call.emit({ type: "tokens", ids: event.ids, logprobs: event.logprobs });
     }
     for (const delta of event.deltas) call.emit({ type: "delta", delta: answerDelta(delta) });
@@ -135,9 +144,9 @@ export async function runTurn(
     reasoningTokens,
     prompt: prepared.prompt,
     completion: completion.ids,
-    logprobs: completion.logprobs,
+    logprobs: labeller === null ? completion.logprobs : null,
   };
-  const sent = withStops(agent.model, prepared.sampling);
+  const sent = end.teacher?.sampling ?? withStops(agent.model, prepared.sampling);
   const record: TurnRecord = {
     turn: -1,
     parent: prepared.parent,
@@ -159,7 +168,7 @@ export async function runTurn(
     ignoredFields: prepared.ignoredFields,
     dialect: agent.dialect,
     model: agent.modelName,
-    actor: "policy",
+    ...(end.teacher === undefined ? { actor: "policy" } : { actor: "teacher", teacher: end.teacher.said }),
     rid: prepared.rid,
     answerId: prepared.answerId,
     startedAtMs: agent.arrivedAtMs,

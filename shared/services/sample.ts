@@ -5,7 +5,7 @@ import type { Conversation } from "../core/message.ts";
 import { isConstrained, type SamplingParams } from "../core/sampling.ts";
 import type { TaskSettings } from "../core/task.ts";
 import type { TokenSeries } from "../core/token_series.ts";
-import type { VersionSegment } from "../core/turn.ts";
+import type { TeacherAction, VersionSegment } from "../core/turn.ts";
 import type { ParserRequest } from "../ports/renderer.ts";
 import type { ParseDelta } from "../ports/completion_parser.ts";
 import type { Model } from "./model_catalog.ts";
@@ -51,6 +51,8 @@ export type SampleEvent =
     readonly resumed: number;
     /** Time that was not the engine's. */
     readonly waitedMs: number;
+    /** Of an action that the teacher decided: what it was asked with, and what is known of it. */
+    readonly teacher?: { readonly sampling: SamplingParams; readonly said: TeacherAction };
   };
 
 /** The sampling parameters that reach the engine: the model's stop tokens are always among the stops. */

@@ -112,8 +112,8 @@ export class TaskScorer {
       const judged = await exporter.judged(task);
       if (judged.judgement.turns[turn]?.superseded === true) return;
       const path = exporter.pathTo(judged, turn);
-      const own = path.spans.at(-1);
-      if (own !== undefined && own.start < own.end) {
+      const own = sampledSpans(path).at(-1);
+      if (own?.turn.record.turn === turn) {
         await this.#scoreSpans(task, { path, spans: [own], topK: scorer.options.defaultTopK }, signal);
       }
     });
@@ -201,8 +201,9 @@ export class TaskScorer {
   }
 }
 
+/** What the policy sampled, a token at least. */
 function sampledSpans(path: PackedPath): TurnSpan[] {
-  return path.spans.filter(({ start, end }) => start < end);
+  return path.spans.filter(({ turn, start, end }) => turn.record.actor === "policy" && start < end);
 }
 
 function scoresByTurn(scores: TeacherScores, spans: readonly TurnSpan[], { topK }: { topK: number }): TurnScores[] {

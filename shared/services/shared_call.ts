@@ -34,7 +34,8 @@ export interface Answer {
   /** What the engine was given. */
   readonly prompt: TokenSeries;
   readonly completion: Uint32Array;
-  readonly logprobs: ArrayLike<number>;
+  /** One a token; null where nobody sampled them: a teacher's turn. */
+  readonly logprobs: ArrayLike<number> | null;
 }
 
 /** What a waiting client sees. `started` comes with the first sampled token, `end` after the commit. */
@@ -46,7 +47,7 @@ export type CallEvent =
     readonly model: string;
     readonly promptTokens: number;
   }
-  /** Sampled tokens, before what they say; a stream that is replayed has none, its `end` has them all. */
+  /** Sampled tokens, before what they say; a stream that is replayed, or the teacher's, has none: its `end` has them all. */
   | { readonly type: "tokens"; readonly ids: readonly number[]; readonly logprobs: readonly number[] }
   | { readonly type: "delta"; readonly delta: AnswerDelta }
   | { readonly type: "end"; readonly answer: Answer };

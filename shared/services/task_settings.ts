@@ -1,6 +1,7 @@
 /** A task's settings from a checked creation request. What is not supported is refused, so that no setting is silently without effect. */
 
 import { VerbatimError } from "../core/errors.ts";
+import type { Rollin } from "../core/rollin.ts";
 import type { MainSelector } from "../core/task.ts";
 import type { NewTaskSettings } from "./task_service.ts";
 import type { CreateTask } from "../schemas/tasks.ts";
@@ -30,6 +31,7 @@ export function taskSettings(request: CreateTask): NewTaskSettings {
     maxTotalTokens: request.max_total_tokens ?? null,
     maxContextTokens: request.max_context_tokens ?? null,
     ...(request.score === "off" ? {} : { score: request.score }),
+    ...(request.rollin === undefined ? {} : { rollin: rollin(request.rollin) }),
   };
 }
 
@@ -42,9 +44,17 @@ function mainSelector(main: CreateTask["main"]): MainSelector | null {
   };
 }
 
+function rollin({ beta, prefix_turns, seed }: NonNullable<CreateTask["rollin"]>): Rollin {
+  if (prefix_turns !== undefined) return { kind: "prefix", turns: prefix_turns };
+  if (beta !== undefined && seed !== undefined) return { kind: "mixture", beta, seed };
+  throw new Error("The schema lets no other roll-in through");
+}
+
 function refuseUnsupported(request: CreateTask): void {
   if (request.score !== "off" && !request.capture) throw unsupported("score", "without capture there are no turns");
-  if (request.rollin !== undefined) throw unsupported("rollin", "teacher roll-in is not supported");
+  if (request.rollin !== undefined && !request.capture) {
+    throw unsupported("rollin", "without capture nobody knows whose turn it is");
+  }
   if (!request.capture) {
     for (const budget of ["max_turns", "max_total_tokens"] as const) {
       if (request[budget] !== undefined) throw unsupported(budget, "nothing is counted without capture");

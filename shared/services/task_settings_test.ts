@@ -89,7 +89,6 @@ Deno.test("taskSettings takes echoes strictly under branch, unless told otherwis
 
 Deno.test("taskSettings refuses what would have no effect", () => {
   const refused = {
-    rollin: {},
     capture_extras: ["routed_experts"],
   };
   for (const [field, value] of Object.entries(refused)) {
@@ -105,6 +104,17 @@ Deno.test("taskSettings keeps that turns are scored as they come, where there ar
   assert.equal(settingsOf({ score: "per_turn" }).score, "per_turn");
   assert.equal("score" in settingsOf({ score: "off" }), false);
   assert.throws(() => settingsOf({ score: "per_turn", capture: false }), { code: "unsupported" });
+});
+
+Deno.test("taskSettings keeps which turns are the teacher's, where there are turns", () => {
+  assert.equal("rollin" in settingsOf({}), false);
+  assert.deepEqual(settingsOf({ rollin: { beta: 0.25, seed: -3 } }).rollin, { kind: "mixture", beta: 0.25, seed: -3 });
+  assert.deepEqual(settingsOf({ rollin: { prefix_turns: 0 } }).rollin, { kind: "prefix", turns: 0 });
+  assert.deepEqual(settingsOf({ rollin: { prefix_turns: 2, seed: 1 } }).rollin, { kind: "prefix", turns: 2 });
+  assert.throws(() => settingsOf({ rollin: { prefix_turns: 1 }, capture: false }), {
+    code: "unsupported",
+    details: { field: "rollin", reason: "without capture nobody knows whose turn it is" },
+  });
 });
 
 Deno.test("taskSettings refuses budgets that nothing would count", () => {

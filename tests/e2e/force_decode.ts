@@ -15,8 +15,9 @@ export async function checkRowsByForceDecoding(engine: Engine, rows: readonly Bo
     const length = row.response_length;
     for (const name of ["loss_mask", "sampled_mask", "logprobs"]) assert.equal(row[name].length, length);
     assert.equal(row.tokens.length, row.prompt_length + length);
-    for (const { turn, start, end } of row.turns) {
-      assert.ok(row.sampled_mask.slice(start, end).every((bit: number) => bit === 1));
+    for (const { turn, start, end, actor } of row.turns) {
+      const sampledHere = actor === "policy" ? 1 : 0;
+      assert.ok(row.sampled_mask.slice(start, end).every((bit: number) => bit === sampledHere));
       if (start === end || row.loss_mask[start] === 0) continue;
       assert.ok(!trained.has(turn), `turn ${turn} trains once`);
       trained.add(turn);
