@@ -1,4 +1,4 @@
-/** What the recorder notes of calls that came to nothing. */
+/** What the recorder makes of calls that come to nothing. */
 
 import assert from "node:assert/strict";
 import { openDenoKvStore } from "../adapters/deno_kv_store.ts";
@@ -21,4 +21,20 @@ Deno.test("TurnRecorder notes a failed call whose place is too large to keep, in
     }
   }
   assert.deepEqual(world.logger.lines.filter(({ level }) => level === "error"), []);
+});
+
+Deno.test("TurnRecorder never lets the policy act in a teacher's turn, where a process has no teacher", async () => {
+  await using world = await createRecorderWorld();
+  const { taskId } = await world.createTask({ rollin: { prefix_turns: 1 } });
+  const conversation = {
+    messages: [{ role: "user" as const, content: "Hello", source: 0 }],
+    tools: [],
+    settings: {},
+  };
+  await assert.rejects(world.ask(taskId, { conversation, says: "Hello." }), {
+    code: "teacher_failed",
+    retryable: false,
+  });
+  assert.equal(world.sampled.size, 0);
+  assert.equal((await world.services.tasks.get(taskId)).task.turns, 0);
 });
