@@ -109,11 +109,19 @@ export class EngineCore {
         );
       }
     }
+    if (item.routedExpertsStartLen < 0 || item.routedExpertsStartLen > prompt.length) {
+      throw new EngineRefusal(
+        "value",
+        `routed_experts_start_len must be in [0, ${prompt.length}], got ${item.routedExpertsStartLen}.`,
+      );
+    }
     const options = samplingOptions(item.samplingParams, vocabSize);
     const room = Math.min(this.options.maxContextTokens, this.options.kvPoolTokens ?? Infinity) - prompt.length;
     const maxNewTokens = Math.max(0, Math.min(options.maxNewTokens ?? Infinity, room));
     const { grammar, objection } = this.#grammar(options);
-    const generation = new Generation({ prompt, item, options, maxNewTokens, grammar }, {
+    // As the patched engine that trainers use: where nothing is cut off, the whole vocabulary is not listed.
+    const notesKeptIds = this.options.topPTokenIds === true && options.returnTopPTokenIds && options.topP < 1;
+    const generation = new Generation({ prompt, item, options, maxNewTokens, notesKeptIds, grammar }, {
       predictor: this.#predictor(prompt.length, Math.min(maxNewTokens, 4096)),
       tokenizer: this.tokenizer,
       stopIds: this.#stopSet,
@@ -127,6 +135,8 @@ export class EngineCore {
     });
     const request = new EngineRequest(generation, {
       faults,
+      experts: this.options.experts ?? null,
+      draftTokens: this.options.draftTokens ?? null,
       startedAtMs: this.now(),
       version: () => this.weightVersion,
     });

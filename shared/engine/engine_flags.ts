@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { VerbatimError } from "../core/errors.ts";
 import { DEMO_SCRIPTS } from "./demo_scripts.ts";
 import type { EmbeddedEngineOptions } from "./engine_options.ts";
+import type { ExpertShape } from "./routed_experts.ts";
 
 /** What the flags say. */
 export interface EngineFlags {
@@ -31,6 +32,9 @@ export const ENGINE_USAGE = `The embedded engine, an SGLang worker in miniature.
   --weight-version VERSION    default "default"
   --first-token-delay-ms MS   default 0
   --token-delay-ms MS         default 0
+  --experts LxKxN             a mixture of experts: L layers choose K of N each, and say which where they are asked
+  --top-p-token-ids           says which ids a token was chosen from, where it is asked (custom_params)
+  --draft-tokens N            counters as speculative decoding would have them
   --null-reply TOKENS         no model: every reply is this long
 `;
 
@@ -42,6 +46,7 @@ export function parseEngineFlags(args: readonly string[]): EngineFlags | null {
   if (values.script !== undefined && script === undefined) {
     throw invalid(`--script ${values.script} is none of ${Object.keys(DEMO_SCRIPTS).join(", ")}.`);
   }
+  const draftTokens = number(values, "draft-tokens", { least: 1 });
   const nullReplyTokens = number(values, "null-reply", { least: 1 });
   return {
     hostname: values.host ?? "127.0.0.1",
@@ -56,6 +61,9 @@ export function parseEngineFlags(args: readonly string[]): EngineFlags | null {
       firstTokenDelayMs: number(values, "first-token-delay-ms", {}) ?? 0,
       tokenDelayMs: number(values, "token-delay-ms", {}) ?? 0,
       nullReplyTokens,
+      ...(values["top-p-token-ids"] === true ? { topPTokenIds: true } : {}),
+      ...(values.experts === undefined ? {} : { experts: expertShape(values.experts) }),
+      ...(draftTokens === null ? {} : { draftTokens }),
       flatTopLogprobs: values["no-flat-top-logprobs"] !== true,
       ...(script === undefined ? {} : { script }),
       ...(values["api-key"] === undefined ? {} : { apiKey: values["api-key"] }),
@@ -86,6 +94,9 @@ function read(args: readonly string[]) {
         "weight-version": { type: "string" },
         "first-token-delay-ms": { type: "string" },
         "token-delay-ms": { type: "string" },
+        experts: { type: "string" },
+        "top-p-token-ids": { type: "boolean" },
+        "draft-tokens": { type: "string" },
         "null-reply": { type: "string" },
       },
     }).values;
@@ -94,9 +105,23 @@ function read(args: readonly string[]) {
   }
 }
 
+function expertShape(text: string): ExpertShape {
+  const [layers = 0, topK = 0, experts = 0] = (/^(\d{1,4})x(\d{1,4})x(\d{1,6})$/.exec(text) ?? []).slice(1).map(Number);
+  if (layers < 1 || topK < 1 || experts < topK) throw invalid(`--experts ${text} is not LxKxN with 1 <= K <= N.`);
+  return { layers, topK, experts };
+}
+
 function number(
   values: Values,
-  name: "port" | "context" | "seed" | "stream-interval" | "first-token-delay-ms" | "token-delay-ms" | "null-reply",
+  name:
+    | "port"
+    | "context"
+    | "seed"
+    | "stream-interval"
+    | "first-token-delay-ms"
+    | "token-delay-ms"
+    | "null-reply"
+    | "draft-tokens",
   { least = 0, most = Number.MAX_SAFE_INTEGER }: { least?: number; most?: number },
 ): number | null {
   const text = values[name];

@@ -41,6 +41,15 @@ Deno.test("parseEngineFlags reads flags and names scripts", () => {
   assert.match(ENGINE_USAGE, /--script/);
 });
 
+Deno.test("parseEngineFlags reads what the engine says beside the tokens", () => {
+  const { engine } = parseEngineFlags(["--experts", "3x2x8", "--top-p-token-ids", "--draft-tokens", "4"])!;
+  assert.deepEqual(engine.experts, { layers: 3, topK: 2, experts: 8 });
+  assert.deepEqual([engine.topPTokenIds, engine.draftTokens], [true, 4]);
+  for (const text of ["3x2", "0x1x2", "1x3x2", "axbxc"]) {
+    assert.throws(() => parseEngineFlags(["--experts", text]), { code: "invalid_request", message: /LxKxN/ });
+  }
+});
+
 Deno.test("parseEngineFlags refuses what it does not know, with the value and the wanted state", () => {
   for (
     const [args, message] of [

@@ -1,6 +1,7 @@
 /** What an embedded engine is made with. */
 
 import type { Tokenizer } from "../ports/tokenizer.ts";
+import type { ExpertShape } from "./routed_experts.ts";
 import type { Sleep } from "./scheduler.ts";
 import type { Script } from "./script.ts";
 
@@ -49,6 +50,12 @@ export interface EmbeddedEngineOptions {
   readonly outOfVocabulary?: "error" | "die";
   /** No model: every reply is this many tokens, the stop token included. Default null. */
   readonly nullReplyTokens?: number | null;
+  /** The model is a mixture of experts and says which were chosen, where it is asked to (`--enable-return-routed-experts`). Default: it is none. */
+  readonly experts?: ExpertShape;
+  /** Says which ids each token was chosen from, where `custom_params` ask for it, as slime's SGLang does. Default false. */
+  readonly topPTokenIds?: boolean;
+  /** Counters as speculative decoding with so many drafts a round would have them. Default: none. */
+  readonly draftTokens?: number;
   /** Draws from [0, 1) where a request has no seed. Default `Math.random`. */
   readonly random?: () => number;
   /** Default: timers. */

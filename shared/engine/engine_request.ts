@@ -3,6 +3,7 @@
 import type { FaultPlan } from "./fault_list.ts";
 import { ABORTED, type FinishReason } from "./finish_reason.ts";
 import type { Generation } from "./generation.ts";
+import type { ExpertShape } from "./routed_experts.ts";
 
 /** Where a request stands. */
 export type RequestPhase = "queued" | "running" | "finished";
@@ -12,6 +13,10 @@ export class EngineRequest {
   readonly rid: string;
   readonly generation: Generation;
   readonly faults: FaultPlan;
+  /** The model's experts, or null where it has none or does not tell. */
+  readonly experts: ExpertShape | null;
+  /** Tokens drafted a round by speculative decoding, or null without it. */
+  readonly draftTokens: number | null;
   phase: RequestPhase = "queued";
   finish: FinishReason | null = null;
   /** Whether it ended while it was in the queue: its answer then lacks most of `meta_info`. */
@@ -31,10 +36,18 @@ export class EngineRequest {
   #abortReason: FinishReason | null = null;
 
   /** `generation` carries the id and everything asked for. */
-  constructor(generation: Generation, options: { faults: FaultPlan; startedAtMs: number; version: () => string }) {
+  constructor(generation: Generation, options: {
+    faults: FaultPlan;
+    experts: ExpertShape | null;
+    draftTokens: number | null;
+    startedAtMs: number;
+    version: () => string;
+  }) {
     this.rid = generation.input.item.rid;
     this.generation = generation;
     this.faults = options.faults;
+    this.experts = options.experts;
+    this.draftTokens = options.draftTokens;
     this.startedAtMs = options.startedAtMs;
     this.#version = options.version;
     this.#deafTo = options.faults.get("deaf")?.aborts ?? 0;

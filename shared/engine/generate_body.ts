@@ -17,6 +17,8 @@ export interface GenerateItem {
   readonly tokenIdsLogprob: readonly number[] | null;
   readonly returnTextInLogprobs: boolean;
   readonly returnPromptTokenIds: boolean;
+  readonly returnRoutedExperts: boolean;
+  readonly routedExpertsStartLen: number;
   readonly stream: boolean;
   /** Partition of the prefix cache. */
   readonly cacheKey: string;
@@ -110,6 +112,8 @@ function item(raw: Raw, at: Place & { readonly rid: string }): GenerateItem {
     tokenIdsLogprob: tokenIds(raw, at),
     returnTextInLogprobs: Boolean(raw.return_text_in_logprobs),
     returnPromptTokenIds: Boolean(raw.return_prompt_token_ids),
+    returnRoutedExperts: Boolean(raw.return_routed_experts),
+    routedExpertsStartLen: Number(value(raw, "routed_experts_start_len") ?? 0),
     stream: Boolean(raw.stream),
     cacheKey: ["extra_key", "cache_salt"].map((name) => cacheKeyPart(raw, name, at)).join("\u0000"),
   };
@@ -255,6 +259,8 @@ function checkTypes(raw: Raw): void {
     ["return_flat_raw_top_logprobs_b64", isFlag, "a valid boolean", false],
     ["return_text_in_logprobs", isFlag, "a valid boolean", false],
     ["return_prompt_token_ids", isFlag, "a valid boolean", false],
+    ["return_routed_experts", isFlag, "a valid boolean", false],
+    ["routed_experts_start_len", isInteger, "a valid integer", false],
     ["stream", isFlag, "a valid boolean", false],
     ["background", isFlag, "a valid boolean", false],
   ];

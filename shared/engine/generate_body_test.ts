@@ -24,6 +24,8 @@ Deno.test("parseGenerateBody reads a single prompt with defaults and ignores unk
     tokenIdsLogprob: null,
     returnTextInLogprobs: false,
     returnPromptTokenIds: false,
+    returnRoutedExperts: false,
+    routedExpertsStartLen: 0,
     stream: false,
     cacheKey: "\u0000",
   }]);

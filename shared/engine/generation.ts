@@ -29,6 +29,8 @@ export interface GenerationInput {
   readonly options: SamplingOptions;
   /** After clipping to the context. */
   readonly maxNewTokens: number;
+  /** Whether it is noted which ids each token was chosen from. */
+  readonly notesKeptIds: boolean;
   readonly grammar: TokenGrammar | null;
 }
 
@@ -38,6 +40,8 @@ export class Generation {
   readonly outputIds: number[] = [];
   readonly inputRows: LogprobRows = { tokens: [], top: [], chosen: [] };
   readonly outputRows: LogprobRows = { tokens: [], top: [], chosen: [] };
+  /** By output position, where they are noted. */
+  readonly keptIds: number[][] = [];
   readonly text: OutputText;
   readonly #predictor: Predictor;
   readonly #tokenizer: Tokenizer;
@@ -90,6 +94,7 @@ export class Generation {
       this.#edits.apply(logits);
       this.#grammar?.apply(logits);
     });
+    if (this.input.notesKeptIds) this.keptIds.push(this.#predictor.kept(options));
     const id = this.#predictor.sample(options, { seed: options.samplingSeed, random: this.#random });
     if (item.returnLogprob) this.#record(this.outputRows, id, { first: false });
     this.#predictor.push(id);

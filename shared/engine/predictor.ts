@@ -6,7 +6,7 @@
 import type { LanguageModel } from "./language_model.ts";
 import type { NextTokenLogits } from "./next_token_logits.ts";
 import type { PrefixState } from "./prefix_state.ts";
-import { sampleToken, type SamplingLimits } from "./sampler.ts";
+import { keptIds, sampleToken, type SamplingLimits } from "./sampler.ts";
 
 /** A logprob and its id. */
 export type ScoredId = readonly [logprob: number, id: number];
@@ -27,6 +27,8 @@ export interface Predictor {
   top(count: number): ScoredId[];
   /** Draws an id within the limits. `seed` null: `random` decides; else the result is a function of seed and prefix. */
   sample(limits: SamplingLimits, source: RandomSource): number;
+  /** The ids that `sample` draws from within these limits, likeliest first. */
+  kept(limits: SamplingLimits): number[];
 }
 
 /** Predicts with the language model. */
@@ -71,6 +73,10 @@ export class ModelPredictor implements Predictor {
   sample(limits: SamplingLimits, { seed, random }: RandomSource): number {
     return sampleToken(this.#logits, seed === null ? random() : this.#state.seededUnit(seed), limits);
   }
+
+  kept(limits: SamplingLimits): number[] {
+    return keptIds(this.#logits, limits);
+  }
 }
 
 /** Says the same ids every time, then stops. For measuring everything but the model. */
@@ -99,5 +105,9 @@ export class NullPredictor implements Predictor {
 
   sample(): number {
     return this.#ids[this.#said++] ?? this.#stopId;
+  }
+
+  kept(): number[] {
+    return [this.#ids[this.#said] ?? this.#stopId];
   }
 }

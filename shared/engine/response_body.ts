@@ -6,6 +6,8 @@
 import type { EngineRequest } from "./engine_request.ts";
 import { flatTopLogprobs } from "./flat_top_logprobs.ts";
 import type { LogprobEntry, LogprobRows } from "./generation.ts";
+import { routedExperts } from "./routed_experts.ts";
+import { speculationFields } from "./speculation.ts";
 
 /** Which output positions a frame covers: ids `from` (inclusive) to `to` (exclusive) of those sampled so far. */
 export interface FrameSpan {
@@ -45,6 +47,8 @@ export function frameBody(request: EngineRequest, span: FrameSpan, nowMs: number
     reasoning_tokens: 0,
     completion_tokens: span.to,
     cached_tokens: request.cachedTokens,
+    ...(generation.input.notesKeptIds ? keptIdFields(generation.keptIds.slice(span.from, span.to)) : {}),
+    ...(last ? endFields(request) : {}),
   };
   if (last) meta.e2e_latency = (nowMs - request.startedAtMs) / 1000;
   const body: Body = {
@@ -76,6 +80,30 @@ function queueAbortBody(request: EngineRequest, nowMs: number): Body {
       e2e_latency: (nowMs - request.startedAtMs) / 1000,
     },
   };
+}
+
+/** Arrays as slime's SGLang sends them: little-endian int32 in base64. */
+function keptIdFields(rows: readonly (readonly number[])[]): Body {
+  const offsets = new Int32Array(rows.length + 1);
+  for (const [at, row] of rows.entries()) offsets[at + 1] = offsets[at]! + row.length;
+  return { top_p_token_ids: base64Of(Int32Array.from(rows.flat())), top_p_token_offsets: base64Of(offsets) };
+}
+
+/** What is known at the end alone. */
+function endFields({ generation, experts, draftTokens }: EngineRequest): Body {
+  const { outputIds, input: { prompt, item } } = generation;
+  const fields: Body = draftTokens === null ? {} : speculationFields(outputIds, draftTokens);
+  if (experts !== null && item.returnRoutedExperts) {
+    const ids = Uint32Array.from([...prompt, ...outputIds]);
+    // Nothing is computed from the last id.
+    const range = { from: item.routedExpertsStartLen, to: ids.length - 1 };
+    fields.routed_experts = base64Of(routedExperts(ids, range, experts));
+  }
+  return fields;
+}
+
+function base64Of(array: Int32Array<ArrayBuffer>): string {
+  return new Uint8Array(array.buffer).toBase64();
 }
 
 function logprobFields(request: EngineRequest, span: FrameSpan): Body {

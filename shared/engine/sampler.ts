@@ -17,7 +17,7 @@ export interface SamplingLimits {
  */
 export function sampleToken(logits: NextTokenLogits, uniform: number, limits: SamplingLimits): number {
   const runs = logits.runs();
-  const masses = keptMasses(logits, runs, limits);
+  const masses = keptCounts(logits, runs, limits).map((kept, i) => kept * probability(logits, runs[i]!));
   let total = 0;
   for (const mass of masses) total += mass;
   let rest = uniform * total;
@@ -38,9 +38,20 @@ export function sampleToken(logits: NextTokenLogits, uniform: number, limits: Sa
   return idOf(logits, last, lastIndex);
 }
 
-/** The mass kept of each run, up to the first run that is cut short. */
-function keptMasses(logits: NextTokenLogits, runs: readonly LogitRun[], limits: SamplingLimits): number[] {
-  const masses: number[] = [];
+/** The ids that a draw within these limits is made from, likeliest first. */
+export function keptIds(logits: NextTokenLogits, limits: SamplingLimits): number[] {
+  const runs = logits.runs();
+  return keptCounts(logits, runs, limits).flatMap((kept, i) => {
+    const run = runs[i]!;
+    // An id that can't be drawn is not among those that a draw is made from.
+    if (probability(logits, run) === 0) return [];
+    return Array.from({ length: kept }, (_, index) => idOf(logits, run, index));
+  });
+}
+
+/** How many ids are kept of each run, up to the first run that is cut short. */
+function keptCounts(logits: NextTokenLogits, runs: readonly LogitRun[], limits: SamplingLimits): number[] {
+  const counts: number[] = [];
   const threshold = limits.minP * probability(logits, runs[0]!);
   let before = 0;
   let rank = 0;
@@ -49,13 +60,13 @@ function keptMasses(logits: NextTokenLogits, runs: readonly LogitRun[], limits: 
     if (each < threshold || before > limits.topP) break;
     const byMass = limits.topP >= 1 || each === 0 ? run.count : Math.floor((limits.topP - before) / each) + 1;
     const kept = Math.min(run.count, limits.topK - rank, byMass);
-    masses.push(kept * each);
+    counts.push(kept);
     if (kept < run.count) break;
     before += run.count * each;
     rank += run.count;
     if (rank >= limits.topK) break;
   }
-  return masses;
+  return counts;
 }
 
 function probability(logits: NextTokenLogits, run: LogitRun): number {

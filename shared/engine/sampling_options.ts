@@ -24,6 +24,8 @@ export interface SamplingOptions {
   readonly logitBias: ReadonlyMap<number, number>;
   readonly samplingSeed: number | null;
   readonly streamInterval: number | null;
+  /** Whether `custom_params` ask for the ids that each token was chosen from. */
+  readonly returnTopPTokenIds: boolean;
   /** The grammar asked for, by kind and text, or null. */
   readonly grammar: { readonly kind: string; readonly text: string } | null;
 }
@@ -70,6 +72,7 @@ export function samplingOptions(raw: Readonly<Record<string, unknown>>, vocabSiz
     logitBias: params.biases(),
     samplingSeed: params.integer("sampling_seed"),
     streamInterval: params.integer("stream_interval"),
+    returnTopPTokenIds: params.custom("return_top_p_token_ids") === true,
     grammar: grammars[0] ?? null,
   };
   verify(options, vocabSize);
@@ -161,6 +164,13 @@ class RawParams {
       if (typeof entry !== "number" || !Number.isInteger(entry)) throw wrongType(name);
       return entry;
     });
+  }
+
+  /** One of the custom parameters, which the server itself does not look at. */
+  custom(name: string): unknown {
+    const params = this.#raw.custom_params ?? {};
+    if (typeof params !== "object" || Array.isArray(params)) throw wrongType("custom_params");
+    return Object.entries(params).find(([key]) => key === name)?.[1];
   }
 
   biases(): Map<number, number> {
