@@ -1,9 +1,11 @@
 /** The served model from the environment: engine, tokenizer files, renderer. Shared by the compositions; it opens no store. */
 
+import { askByEitherName, MODEL_INFO } from "./adapters/ask_by_either_name.ts";
 import type { TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
 import { withSamplingTrials } from "./adapters/sampling_trial.ts";
 import { createSglangControl } from "./adapters/sglang_control.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
+import { failureOfStatus, isObject } from "./adapters/sglang_failure.ts";
 import { type EnginePlace, SglangWorkers } from "./adapters/sglang_workers.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";
@@ -129,10 +131,14 @@ export async function tokenizerLocation(environment: Environment): Promise<strin
 /** The tokenizer that a worker or router names, or null. Rejects where it does not answer. */
 async function toldTokenizer(url: string, apiKey: string | undefined): Promise<string | null> {
   const headers = new Headers(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` });
-  const response = await fetch(`${url}/model_info`, { headers, signal: AbortSignal.timeout(STARTUP_CALL_MS) });
-  const info: unknown = await response.json();
-  if (typeof info !== "object" || info === null || !("tokenizer_path" in info)) return null;
-  return typeof info.tokenizer_path === "string" ? info.tokenizer_path : null;
+  const text = await askByEitherName(MODEL_INFO, async (path) => {
+    const response = await fetch(url + path, { headers, signal: AbortSignal.timeout(STARTUP_CALL_MS) });
+    const body = await response.text();
+    if (!response.ok) throw failureOfStatus(response.status, body, null);
+    return body;
+  });
+  const info: unknown = JSON.parse(text);
+  return isObject(info) && typeof info.tokenizer_path === "string" ? info.tokenizer_path : null;
 }
 
 async function readTemplate(path: string, read: ModelParts["readTextFile"]): Promise<string> {

@@ -7,6 +7,7 @@ import type { Background } from "../ports/background.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine, EngineChunk, EngineInfo, EngineRequest, ScoreRequest } from "../ports/engine.ts";
 import type { Logger } from "../ports/logger.ts";
+import { askByEitherName, MODEL_INFO } from "./ask_by_either_name.ts";
 import { readSse } from "./read_sse.ts";
 import { abortOnWorkers } from "./sglang_abort.ts";
 import { failureOfEvent, failureOfStatus, inconsistent, isObject, RetryableFailure } from "./sglang_failure.ts";
@@ -178,7 +179,7 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
     },
 
     async info(signal): Promise<EngineInfo> {
-      const reply = parseReply(await get("/model_info", signal));
+      const reply = parseReply(await askByEitherName(MODEL_INFO, (path) => get(path, signal)));
       const model = isObject(reply) ? reply : {};
       return {
         modelPath: typeof model.model_path === "string" ? model.model_path : null,
@@ -199,7 +200,8 @@ const SAID_BY_ROUTERS: ReadonlySet<unknown> = new Set([408, 502, 504]);
 /** Whether the engine itself said that the request is over: an abort would find nothing. */
 function endedOnEngine(error: unknown): boolean {
   if (!(error instanceof VerbatimError)) return false;
-  const { engine_status: status, aborted } = error.details ?? {};
+  const { engine_status: status, aborted, worker_lost: workerLost } = error.details ?? {};
+  if (workerLost === true) return false;
   return aborted === true || (status !== undefined && !SAID_BY_ROUTERS.has(status));
 }
 

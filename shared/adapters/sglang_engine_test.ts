@@ -166,6 +166,18 @@ Deno.test("generate tries again what can't be taken now, each time under another
   assert.deepEqual(await aborted(), [`engine ${RID}-0002`], "a router's 502 leaves the worker at it");
 });
 
+Deno.test("generate tries again where a router lost its worker, and aborts what that one may still run", async () => {
+  const answers = ["call_upstream_request_error", "read_response_body_failed"];
+  const { engine, clock, generated, aborted } = worldOf(() => {
+    const code = answers.shift();
+    if (code === undefined) return new Response(replyOf([5, 6]));
+    return Response.json({ error: { type: "Internal Server Error", code, message: "lost" } }, { status: 500 });
+  });
+  assert.deepEqual(await run(clock, collect(engine.generate(requestOf(), never))), WHOLE);
+  assert.equal(generated().length, 3);
+  assert.deepEqual(await aborted(), [`engine ${RID}-0000`, `engine ${RID}-0001`]);
+});
+
 Deno.test("generate waits as long as the engine asks", async () => {
   const answers = [503, 200];
   const { engine, clock, generated } = worldOf(() =>

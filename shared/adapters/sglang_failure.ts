@@ -19,11 +19,24 @@ export class RetryableFailure extends Error {
 /** Statuses with which a router or an engine says "not now". */
 const NOT_NOW: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
+/**
+ * Codes of a router that lost its worker, under a 500: it could not reach it, or the answer broke off. The worker may
+ * still be at it.
+ */
+const WORKER_LOST = /^(call_upstream|read_response)_/;
+/** What a router without any worker says; its 404 speaks of a model nobody asked for. */
+const NO_WORKER = /^No worker available\b/;
+
 /** The failure behind an HTTP status and its body: JSON nested or flat, text/plain, or nothing. */
 export function failureOfStatus(status: number, body: string, retryAfter: string | null): Error {
   const message = messageOf(body) ?? `status ${status} with no message`;
-  const details = { engine_status: status, engine_message: message.slice(0, 500) };
-  if (NOT_NOW.has(status)) {
+  const workerLost = status === 500 && WORKER_LOST.test(codeOf(body));
+  const details = {
+    engine_status: status,
+    engine_message: message.slice(0, 500),
+    ...(workerLost ? { worker_lost: true } : {}),
+  };
+  if (NOT_NOW.has(status) || workerLost || (status === 404 && NO_WORKER.test(message))) {
     const seconds = secondsOf(retryAfter);
     return new RetryableFailure(
       new VerbatimError("engine_unavailable", "The engine can't take the request now", {
@@ -80,6 +93,17 @@ export function messageOf(body: string): string | null {
   if (typeof parsed.error === "string") return parsed.error;
   if (typeof parsed.message === "string") return parsed.message;
   return body.trim();
+}
+
+/** The code of `{error: {code}}`; empty where there is none. */
+function codeOf(body: string): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const error = isObject(parsed) ? parsed.error : null;
+    return isObject(error) && typeof error.code === "string" ? error.code : "";
+  } catch {
+    return "";
+  }
 }
 
 /** Whether a value is a JSON object. */

@@ -20,6 +20,21 @@ Deno.test("failureOfStatus tries again what is busy, down or late, and nothing e
   }
 });
 
+Deno.test("failureOfStatus tries again what a router says of a worker that it lost, or of having none", () => {
+  for (const code of ["call_upstream_request_error", "call_upstream_connection_failed", "read_response_body_failed"]) {
+    const body = JSON.stringify({ error: { type: "Internal Server Error", code, message: "m" } });
+    assert.deepEqual(gist(failureOfStatus(500, body, null)), ["engine_unavailable", true, true, "m"]);
+    assert.deepEqual(gist(failureOfStatus(400, body, null)), ["engine_failed", false, false, "m"]);
+  }
+  for (const code of [500, null, "internal"]) {
+    const body = JSON.stringify({ error: { code, message: "m" } });
+    assert.deepEqual(gist(failureOfStatus(500, body, null)), ["engine_failed", false, true, "m"]);
+  }
+  const none = "No worker available for model 'unknown'";
+  const body = JSON.stringify({ error: { code: "model_not_found", message: none } });
+  assert.deepEqual(gist(failureOfStatus(404, body, null)), ["engine_unavailable", true, true, none]);
+});
+
 Deno.test("failureOfStatus finds the message in every wrapping", () => {
   const bodies: [string, string][] = [
     ['{"error":{"message":"nested"}}', "nested"],

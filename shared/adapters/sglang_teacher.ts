@@ -6,6 +6,7 @@ import type { Background } from "../ports/background.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Teacher, TeacherInfo, TeacherScoreRequest, TeacherScores } from "../ports/teacher.ts";
+import { askByEitherName, MODEL_INFO, SERVER_INFO } from "./ask_by_either_name.ts";
 import { type ScanExpectation, type ScannedReply, ScoreScanner } from "./scan_scores.ts";
 import { abortOnWorkers } from "./sglang_abort.ts";
 import { failureOfStatus, inconsistent, isObject, RetryableFailure } from "./sglang_failure.ts";
@@ -103,9 +104,9 @@ export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
     },
 
     async info(signal): Promise<TeacherInfo> {
-      const model = await ask("/model_info", signal);
+      const model = await askByEitherName(MODEL_INFO, (path) => ask(path, signal));
       // Only some routers tell of their workers' context.
-      const server = await ask("/server_info", signal).catch(() => {
+      const server = await askByEitherName(SERVER_INFO, (path) => ask(path, signal)).catch(() => {
         signal.throwIfAborted();
         return null;
       });

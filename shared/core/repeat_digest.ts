@@ -15,7 +15,7 @@ export function repeatDigest(
 ): string {
   const { toolChoice = "auto" } = options;
   return digestOf(
-    request.chain.at(-1) ?? "",
+    request.units.map((unit) => unit.hash),
     request.toolsDigest,
     request.settingsDigest,
     valueDigest(JSON.parse(JSON.stringify(sampling))),
