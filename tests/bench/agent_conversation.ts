@@ -25,11 +25,7 @@ export function firstMessages(text: string): Record<string, unknown>[] {
 }
 
 const RESULT = "def main(argv: list[str]) -> int:\n    config = load_config(argv[1])\n    return run(config)\n";
-/** The ends of a body, after its messages. */
-const CLOSE = {
-  whole: new TextEncoder().encode("]}"),
-  streamed: new TextEncoder().encode('],"stream":true}'),
-};
+const CLOSE = new TextEncoder().encode("]}");
 const SPARE_BYTES = 64 * 1024;
 
 /** One conversation; its request grows in place. */
@@ -65,13 +61,12 @@ export class AgentConversation {
     return this.#requests;
   }
 
-  /** The body of the next request. Valid until `take`. A streamed one says so in its last bytes. */
-  request(answer: "whole" | "streamed" = "whole"): Uint8Array<ArrayBuffer> {
-    const close = CLOSE[answer];
+  /** The body of the next request. Valid until `take`. */
+  request(): Uint8Array<ArrayBuffer> {
     this.#requests++;
-    this.#reserve(close.length);
-    this.#bytes.set(close, this.#length);
-    return this.#bytes.subarray(0, this.#length + close.length);
+    this.#reserve(CLOSE.length);
+    this.#bytes.set(CLOSE, this.#length);
+    return this.#bytes.subarray(0, this.#length + CLOSE.length);
   }
 
   /** Appends what was served and the results of its calls. */

@@ -30,6 +30,8 @@ export interface RetryingClientOptions {
   /** Ends the tries. */
   readonly signal: AbortSignal;
   readonly onSight?: (sight: Sight) => void;
+  /** A stream may end in an error of the engine's, which is then tried again; otherwise it is a finding. */
+  readonly mayFailInStream?: boolean;
 }
 
 const PAUSE_MS = 20;
@@ -111,6 +113,7 @@ export class RetryingClient {
     let last: Body = null;
     const logprobs: number[] = [];
     for (let frame = await stream.next(); frame !== null; frame = await stream.next()) {
+      if (this.#options.mayFailInStream && /^engine_/.test(frame.error?.code)) throw new Broken();
       assert.equal(frame.error, undefined, JSON.stringify(frame));
       id = frame.id;
       addDelta(message, frame.choices[0].delta);

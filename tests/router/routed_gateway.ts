@@ -26,6 +26,8 @@ export interface RoutedWorker {
   readonly served: ServedEngine;
   /** Bodies of `/generate`, in the order they came. */
   readonly asked: Body[];
+  /** Health checks so far, answered or not. */
+  readonly checks: () => number;
 }
 
 /** What may differ. */
@@ -59,6 +61,7 @@ export async function startRoutedGateway(
   const tokenizer = await qwen3Tokenizer();
   const workers = Array.from({ length: WORKERS }, (): RoutedWorker => {
     const asked: Body[] = [];
+    let checks = 0;
     const engine = createEmbeddedEngine({
       tokenizer,
       modelName: MODEL_NAME,
@@ -67,15 +70,14 @@ export async function startRoutedGateway(
       script: SAY_SCRIPT,
       ...options.engine,
     });
-    const served = serveEmbeddedEngine({ app: recording(engine.app, asked), death: engine.death });
-    return { url: served.url, engine, served, asked };
+    const served = serveEmbeddedEngine({ app: recording(engine.app, asked, () => checks++), death: engine.death });
+    return { url: served.url, engine, served, asked, checks: () => checks };
   });
   const router = await RouterProcess.start(program, options);
   await Promise.all(workers.map(({ url }) => router.add(url)));
   const logger = createListLogger();
   const composition = await composeDeno(
     readEnvironment({
-      MODEL_NAME,
       KV_PATH: ":memory:",
       LOG_LEVEL: "error",
       ...options.environment,
@@ -118,10 +120,13 @@ export async function startRoutedGateway(
   };
 }
 
-/** The worker's routes; what `/generate` is sent is noted. */
-function recording(app: Hono, asked: Body[]): Hono {
+/** The worker's routes; what `/generate` is sent is noted, and health checks are counted. */
+function recording(app: Hono, asked: Body[], onCheck: () => void): Hono {
   return new Hono().use("/generate", async (context, next) => {
     asked.push(await context.req.raw.clone().json());
+    await next();
+  }).use("/health", async (_context, next) => {
+    onCheck();
     await next();
   }).mount("/", app.fetch);
 }
