@@ -7,6 +7,7 @@ import { errorResponse, logFailure, toVerbatimError } from "../shared/http/error
 import { loggedPath } from "../shared/http/logged_path.ts";
 import { createGenerateApp } from "./generate/handler.ts";
 import type { HandlerServices } from "./handler_services.ts";
+import { createEnginesApp } from "./operations/engines_handler.ts";
 import { createOperationsApp } from "./operations/handler.ts";
 import { createProxyTurnApp } from "./proxy-turn/handler.ts";
 import { createTasksApp } from "./tasks/handler.ts";
@@ -24,6 +25,8 @@ export function createGatewayApp(services: HandlerServices): Hono {
   for (const slug of ["generate", "tokenize", "teacher-score", "proxy-turn", "tasks"] as const) {
     mount(app, slug, services);
   }
+  for (const path of ["/engines", "/engines/*"]) app.use(path, admin);
+  app.route("/engines", createEnginesApp(services));
   app.route("/", createOperationsApp(services));
   app.route("/", createTokenizeRootApp(services));
   app.route("/", createProxyTurnApp(services));

@@ -7,6 +7,7 @@ import type { Metrics } from "../shared/ports/metrics.ts";
 import type { Logger } from "../shared/ports/logger.ts";
 import type { CallsInFlight } from "../shared/services/calls_in_flight.ts";
 import type { TaskCloser } from "../shared/services/close_task.ts";
+import type { EngineUpdates } from "../shared/services/engine_updates.ts";
 import type { TaskExporter } from "../shared/services/export_task.ts";
 import type { TeacherLabeller } from "../shared/services/label_turn.ts";
 import type { ModelCatalog } from "../shared/services/model_catalog.ts";
@@ -28,6 +29,7 @@ export interface HandlerServices {
   readonly recorder: TurnRecorder;
   readonly closer: TaskCloser;
   readonly exporter: TaskExporter;
+  readonly engines: EngineUpdates;
   readonly inFlight: CallsInFlight;
   readonly metrics: Metrics;
   readonly clock: Clock;

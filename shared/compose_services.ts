@@ -6,17 +6,19 @@ import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Logger } from "./ports/logger.ts";
-import type { Metrics } from "./ports/metrics.ts";
+import type { GenerationLoad, Metrics, MetricsSources } from "./ports/metrics.ts";
 import type { TaskStore } from "./ports/task_store.ts";
 import type { Environment } from "./schemas/environment.ts";
 import { CallsInFlight } from "./services/calls_in_flight.ts";
 import { CallLeases } from "./services/call_leases.ts";
 import { TaskCloser } from "./services/close_task.ts";
+import { EngineUpdates } from "./services/engine_updates.ts";
 import { TaskExporter } from "./services/export_task.ts";
 import { KeptBlobs } from "./services/kept_blobs.ts";
 import type { TeacherLabeller } from "./services/label_turn.ts";
 import { type Model, ModelCatalog } from "./services/model_catalog.ts";
 import { TurnRecorder } from "./services/record_turn.ts";
+import type { Generations } from "./services/resume_generation.ts";
 import type { TeacherScorer } from "./services/score_with_teacher.ts";
 import { TaskScorer } from "./services/score_tasks.ts";
 import { TaskService } from "./services/task_service.ts";
@@ -36,7 +38,7 @@ export interface Adapters {
   readonly logger: Logger;
   readonly background: Background;
   /** Makes the counters of this process. */
-  readonly createMetrics: (options: { readonly callsInFlight: () => number }) => Metrics;
+  readonly createMetrics: (sources: MetricsSources) => Metrics;
 }
 
 /** Services over adapters, with the limits of the environment. */
@@ -55,6 +57,7 @@ export interface ComposedServices
   readonly recorder: TurnRecorder;
   readonly closer: TaskCloser;
   readonly exporter: TaskExporter;
+  readonly engines: EngineUpdates;
   readonly maxBytes: number;
   readonly keepAliveMs: number;
   readonly adminKey: string | undefined;
@@ -81,7 +84,10 @@ export function composeServices(
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
   const views = new TaskViews(store, { maxBytes: options.viewBytes ?? VIEW_BYTES });
   const inFlight = new CallsInFlight();
-  const metrics = createMetrics({ callsInFlight: () => inFlight.total });
+  const metrics = createMetrics({
+    callsInFlight: () => inFlight.total,
+    generations: () => models.list().map(({ name, generations }) => generationLoad(name, generations)),
+  });
   const leases = new CallLeases({ store, clock, background });
   const exporter = new TaskExporter({ store, views, models, teacher: teacher?.name ?? null });
   const taskScorer = teacher === null ? null : new TaskScorer({ scorer: teacher, exporter, tasks, store });
@@ -113,6 +119,7 @@ export function composeServices(
     }),
     closer: new TaskCloser({ tasks, inFlight, leases, views, blobs, clock, background }),
     exporter,
+    engines: new EngineUpdates(),
     maxBytes: environment.MAX_BODY_BYTES,
     keepAliveMs: KEEP_ALIVE_MS,
     adminKey: environment.VERBATIM_ADMIN_KEY,
@@ -120,6 +127,11 @@ export function composeServices(
     passThroughKeys: environment.PASSTHROUGH_KEYS,
     autoCreateTasks: environment.TASK_AUTOCREATE,
   };
+}
+
+/** What operators see of a model's generations. */
+function generationLoad(model: string, { gate, resumed }: Generations): GenerationLoad {
+  return { model, running: gate.running, waiting: gate.waiting, paused: gate.paused, resumed };
 }
 
 /** Refuses what is only safe on loopback, where the server can be reached from elsewhere. */

@@ -27,6 +27,8 @@ export function createOperationsApp(services: HandlerServices): Hono {
         return {
           name: model.name,
           max_context_tokens: model.maxContextTokens,
+          // A pause is no failure: calls are taken, and wait.
+          paused: model.generations.gate.paused,
           engine,
           renderer: {
             family: renderer.family,

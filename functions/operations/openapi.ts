@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { ERROR_CODES } from "../../shared/core/errors.ts";
 import { ChatCompletionRequest } from "../../shared/schemas/chat_completions.ts";
+import { UpdateEngines } from "../../shared/schemas/engines.ts";
 import { GenerateRequest } from "../../shared/schemas/generate.ts";
 import { NormalizeRewards } from "../../shared/schemas/rewards.ts";
 import { CreateTask, FinishTask, ListTasks, PutReward, ResultQuery } from "../../shared/schemas/tasks.ts";
@@ -98,6 +99,14 @@ const OPERATIONS: readonly Operation[] = [
   { method: "post", path: "/v1/messages", access: "agent", summary: "Anthropic Messages" },
   { method: "post", path: "/v1/messages/count_tokens", access: "agent", summary: "Tokens of a rendered prompt" },
   { method: "get", path: "/v1/models", access: "agent", summary: "The configured models" },
+  { method: "get", path: "/engines", access: "admin", summary: "Workers, their load, the queue before them" },
+  {
+    method: "post",
+    path: "/engines/update",
+    access: "admin",
+    summary: "Pause, update, set the version of, continue all workers",
+    body: UpdateEngines,
+  },
   { method: "get", path: "/healthz", access: "open", summary: "Alive" },
   { method: "get", path: "/readyz", access: "open", summary: "Ready, or why not" },
   { method: "get", path: "/metrics", access: "open", summary: "Counters in Prometheus' text format" },

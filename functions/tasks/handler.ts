@@ -57,12 +57,17 @@ async function create(context: Context, services: HandlerServices): Promise<Resp
     throw new VerbatimError("unsupported", `Field "score": ${reason}`, { details: { field: "score", reason } });
   }
   if (settings.rollin !== undefined) await checkRollin(model.renderer, services.labeller);
-  const { task, key } = await services.tasks.create({
+  const giveBack = services.engines.takeTask(model);
+  const { task, key, created } = await services.tasks.create({
     taskId: request.task_id ?? null,
     settings,
     ttlMs: request.ttl_s === undefined ? null : request.ttl_s * 1000,
     idempotencyKey,
+  }).catch((thrown: unknown) => {
+    giveBack();
+    throw thrown;
   });
+  if (!created) giveBack();
   const base = services.publicUrl ?? originOf(context);
   return context.json({
     task_id: task.taskId,

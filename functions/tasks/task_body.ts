@@ -72,6 +72,7 @@ export function turnBody(turn: Turn, judged: JudgedTask): Record<string, unknown
     cached_tokens: record.cachedTokens,
     weight_versions: record.weightVersions,
     resumed: record.resumed ?? 0,
+    stale: judged.stale.has(record.turn),
     sampling: record.sampling,
     basis: record.basis,
     ignored_fields: record.ignoredFields,

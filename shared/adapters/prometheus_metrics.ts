@@ -1,13 +1,19 @@
 /** Metrics in Prometheus' text format. */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { Metrics } from "../ports/metrics.ts";
+import type { TurnRecord } from "../core/turn.ts";
+import type { Metrics, MetricsSources } from "../ports/metrics.ts";
 
 /** Seconds; from a replay in memory to a long generation. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
 
-/** Counters of this process. `callsInFlight` is asked at each scrape. */
-export function createPrometheusMetrics(options: { readonly callsInFlight: () => number }): Metrics {
+/** Shares of a parent's series, finer where a healthy cache is. */
+const SHARES = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1];
+/** An engine that has cached less of the parent's series than this has lost it, or is another one. */
+const MISSED_SHARE = 0.5;
+
+/** Counters of this process. The sources are asked at each scrape. */
+export function createPrometheusMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry();
   const registers = [registry];
   const calls = new Counter({
@@ -59,7 +65,52 @@ export function createPrometheusMetrics(options: { readonly callsInFlight: () =>
     help: "Agent calls of tasks under way in this process.",
     registers,
     collect() {
-      this.set(options.callsInFlight());
+      this.set(sources.callsInFlight());
+    },
+  });
+  const cacheShare = new Histogram({
+    name: "verbatim_prefix_cache_share",
+    help: "Of turns that extend another: cached prompt tokens as a share of the series they extend.",
+    buckets: SHARES,
+    registers,
+  });
+  const cacheMisses = new Counter({
+    name: "verbatim_prefix_cache_misses_total",
+    help:
+      "Turns that extend another of whose series the engine had cached less than half, by whether weights had changed " +
+      "since (an update flushes caches) or not (another worker, or an evicted cache).",
+    labelNames: ["weights"],
+    registers,
+  });
+  new Gauge({
+    name: "verbatim_generations",
+    help: "Generations at the engine (running) and in the queue before it (waiting), by model.",
+    labelNames: ["model", "state"],
+    registers,
+    collect() {
+      for (const { model, running, waiting } of sources.generations()) {
+        this.set({ model, state: "running" }, running);
+        this.set({ model, state: "waiting" }, waiting);
+      }
+    },
+  });
+  new Gauge({
+    name: "verbatim_engine_paused",
+    help: "1 while generations wait for the engines to go on, by model.",
+    labelNames: ["model"],
+    registers,
+    collect() {
+      for (const { model, paused } of sources.generations()) this.set({ model }, paused ? 1 : 0);
+    },
+  });
+  new Counter({
+    name: "verbatim_generations_resumed_total",
+    help: "Times a generation went on from its own tokens after the engine had given it up, by model.",
+    labelNames: ["model"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { model, resumed } of sources.generations()) this.inc({ model }, resumed);
     },
   });
   return {
@@ -76,6 +127,10 @@ export function createPrometheusMetrics(options: { readonly callsInFlight: () =>
       tokens.inc({ kind: record.actor === "teacher" ? "teacher" : "sampled" }, record.completionTokens);
       // The time of a teacher's turn is not the engine's.
       if (record.actor === "policy") engineSeconds.observe(record.engineMs / 1000);
+      const share = cachedShare(record);
+      if (place.parent === null || share === null) return;
+      cacheShare.observe(share);
+      if (share < MISSED_SHARE) cacheMisses.inc({ weights: sameWeights(place.parent, record) ? "same" : "changed" });
     },
     taskFinished({ outcome, reason }) {
       // A reason names a message by its index; a label must not grow with conversations.
@@ -83,4 +138,16 @@ export function createPrometheusMetrics(options: { readonly callsInFlight: () =>
     },
     text: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
+}
+
+/** Cached tokens as a share of the series that the turn extends; null where it extends none, or the engine did not say. */
+function cachedShare({ parent, promptTokens, observationTokens, cachedTokens }: TurnRecord): number | null {
+  const series = promptTokens - observationTokens;
+  return parent === null || cachedTokens === null || series <= 0 ? null : Math.min(1, cachedTokens / series);
+}
+
+/** Whether a turn began with the weights that its parent ended with, as far as they are known. */
+function sameWeights(parent: TurnRecord, record: TurnRecord): boolean {
+  const [before, after] = [parent.weightVersions.at(-1), record.weightVersions[0]];
+  return before === undefined || after === undefined || before.version === after.version;
 }

@@ -58,7 +58,7 @@ export interface TaskSettings {
   readonly trainRoles: readonly string[];
   /** What an aborted generation becomes. */
   readonly onAbort: "resume" | "fail";
-  /** Most weight versions a trained row may span, or null for any. */
+  /** Most weight versions a path may span: turns beyond are marked and do not train. Null for any. */
   readonly maxVersionSpan: number | null;
   /** Most committed turns, or null. */
   readonly maxTurns: number | null;

@@ -6,11 +6,31 @@ import type { TurnRecord } from "../core/turn.ts";
 /** How an agent's call ended: with a new turn, with a stored one, without recording, or with an error's code. */
 export type CallOutcome = "turn" | "replay" | "unrecorded" | `error:${string}`;
 
+/** A model's generations now. */
+export interface GenerationLoad {
+  readonly model: string;
+  /** At the engine, and waiting for their turn. */
+  readonly running: number;
+  readonly waiting: number;
+  readonly paused: boolean;
+  /** How often one went on after the engine had given it up, since the start. */
+  readonly resumed: number;
+}
+
+/** What is asked for at each look. */
+export interface MetricsSources {
+  readonly callsInFlight: () => number;
+  readonly generations: () => readonly GenerationLoad[];
+}
+
 export interface Metrics {
   /** An agent's call came to its end. */
   callEnded(call: { readonly dialect: string; readonly outcome: CallOutcome; readonly seconds: number }): void;
-  /** A turn was committed; `relation` and `echo` say how it was taken. */
-  turnCommitted(record: TurnRecord, place: { readonly relation: Relation; readonly echo: string | null }): void;
+  /** A turn was committed; `relation` and `echo` say how it was taken, `parent` is the turn whose series it extends. */
+  turnCommitted(
+    record: TurnRecord,
+    place: { readonly relation: Relation; readonly echo: string | null; readonly parent: TurnRecord | null },
+  ): void;
   /** A task was finished; `reason` is why its capture is invalid, or null. */
   taskFinished(task: { readonly outcome: string; readonly reason: string | null }): void;
   /** The state of all counters, as the format's text. */

@@ -2,7 +2,7 @@
 
 import { leaves } from "../core/leaves.ts";
 import { InconsistentSeries, tryPackPath } from "../core/packed_path.ts";
-import { ceFields, exportHead, pathNotes, spanShape, versionShape } from "./export_shapes.ts";
+import { ceFields, exportHead, pathNotes, spanShape, trainableMask, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
 import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 
@@ -26,16 +26,17 @@ export function exportRegion(judged: JudgedTask, scores: FoundScores): RegionExp
   if (reason !== null || last === undefined) return without(reason);
   const path = tryPackPath(forest.path(last).map((turn) => judged.turns[turn]!));
   if (path instanceof InconsistentSeries) return without(path.reason);
+  const lossMask = trainableMask(path, judged);
   return {
-    ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path]), ...scores.notes]),
+    ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path], judged), ...scores.notes]),
     reason: null,
     result: {
       prompt_token_ids: Array.from(path.prompt),
       completion_token_ids: Array.from(path.response),
       logprobs: Array.from(path.logprobs),
-      loss_mask: Array.from(path.sampledMask),
+      loss_mask: Array.from(lossMask),
       ...ceFields(judged.task, path.teacherMask),
-      ...scoreFields(pathScores(path, scores.kept, path.sampledMask)),
+      ...scoreFields(pathScores(path, scores.kept, lossMask)),
       weight_versions: versionShape(path.weightVersions),
       finish_reason: path.spans.at(-1)?.turn.record.finishReason,
       turns: path.spans.map((span) => spanShape(span, judged)),

@@ -12,7 +12,7 @@ import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 export interface RowFilter {
   /** Roles of rows; all where absent. */
   readonly roles?: readonly TurnRole[] | undefined;
-  /** Most weight versions a trained row may span; the task's own limit where absent. */
+  /** Most weight versions a row may span: others are left out. The task's own limit masks turns instead. */
   readonly maxVersionSpan?: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export function packRows(judged: JudgedTask, filter: RowFilter): PackedRows {
   const { task, judgement, forest } = judged;
   const reason = !task.settings.capture ? "not captured" : judgement.capture.valid ? null : judgement.capture.reason;
   if (reason !== null) return { rows: [], reason, notes: judgement.notes };
-  const span = filter.maxVersionSpan ?? task.settings.maxVersionSpan;
+  const span = filter.maxVersionSpan ?? Infinity;
   const wanted = leaves(forest, judgement).filter((leaf) => filter.roles?.includes(leaf.role) ?? true);
   const packed: { readonly leaf: Leaf; readonly path: PackedPath }[] = [];
   for (const leaf of wanted) {
@@ -46,15 +46,15 @@ export function packRows(judged: JudgedTask, filter: RowFilter): PackedRows {
     if (path instanceof InconsistentSeries) return { rows: [], reason: path.reason, notes: judgement.notes };
     packed.push({ leaf, path });
   }
-  const within = packed.filter(({ path }) => span === null || versionsOf(path) <= span);
+  const within = packed.filter(({ path }) => versionsOf(path) <= span);
   const owned = new Set<number>();
   const rows = within.map(({ leaf, path }) => {
     const trains = task.settings.trainRoles.includes(leaf.role);
-    return { leaf, path, ...trainingMasks(path, trains ? owned : null) };
+    return { leaf, path, ...trainingMasks(path, judged, trains ? owned : null) };
   });
   const notes = [
     ...judgement.notes,
-    ...pathNotes(within.map(({ path }) => path)),
+    ...pathNotes(within.map(({ path }) => path), judged),
     ...(within.length < packed.length ? ["rows_over_max_version_span"] : []),
   ];
   return { rows, reason: rows.length === 0 ? "nothing was generated" : null, notes };
@@ -75,13 +75,17 @@ export function exportRows(
   };
 }
 
-/** What trains in this row: actions that no row before owns, those of the policy apart from the teacher's. Null `owned`: none. */
-function trainingMasks(path: PackedPath, owned: Set<number> | null): Pick<PackedRow, "lossMask" | "ceMask"> {
+/** What trains in this row: actions in time that no row before owns, those of the policy apart from the teacher's. Null `owned`: none. */
+function trainingMasks(
+  path: PackedPath,
+  judged: JudgedTask,
+  owned: Set<number> | null,
+): Pick<PackedRow, "lossMask" | "ceMask"> {
   const lossMask = new Uint8Array(path.response.length);
   const ceMask = new Uint8Array(path.response.length);
   if (owned === null) return { lossMask, ceMask };
   for (const { turn: { record }, start, end } of path.spans) {
-    if (owned.has(record.turn)) continue;
+    if (owned.has(record.turn) || judged.stale.has(record.turn)) continue;
     owned.add(record.turn);
     (record.actor === "teacher" ? ceMask : lossMask).fill(1, start, end);
   }

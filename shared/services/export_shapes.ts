@@ -45,6 +45,7 @@ export function spanShape(span: TurnSpan, judged: JudgedTask): Record<string, un
     actor: record.actor,
     role: judged.judgement.turns[record.turn]?.role,
     cached_tokens: record.cachedTokens,
+    ...(judged.stale.has(record.turn) ? { masked: "version_span" } : {}),
     reward: judged.task.perTurnRewards[String(record.turn)] ?? null,
   };
 }
@@ -54,13 +55,20 @@ export function ceFields(task: TaskRecord, ceMask: Uint8Array): { readonly ce_ma
   return task.settings.rollin === undefined ? {} : { ce_mask: Array.from(ceMask) };
 }
 
+/** 1 where a sampled token may train: not where its turn is beyond the versions that the task may span. */
+export function trainableMask(path: PackedPath, judged: JudgedTask): Uint8Array {
+  const mask = path.sampledMask.slice();
+  for (const { turn, start, end } of path.spans) if (judged.stale.has(turn.record.turn)) mask.fill(0, start, end);
+  return mask;
+}
+
 /** Which weights sampled which positions. */
 export function versionShape(segments: readonly VersionSegment[]): unknown[] {
   return segments.map(({ version, start, end, exact }) => ({ version, start, end, exact }));
 }
 
 /** What a reader of these paths should know beside the judgement's notes. */
-export function pathNotes(paths: readonly PackedPath[]): string[] {
+export function pathNotes(paths: readonly PackedPath[], judged: JudgedTask): string[] {
   const turns = paths.flatMap((path) => path.spans.map((span) => span.turn.record));
   const sampled = turns.filter((record) => record.actor === "policy");
   const bases = new Set(sampled.map((record) => JSON.stringify(record.basis)));
@@ -68,6 +76,7 @@ export function pathNotes(paths: readonly PackedPath[]): string[] {
   return [
     ...(bases.size > 1 ? ["mixed_basis"] : []),
     ...(versions.size > 1 ? ["mixed_versions"] : []),
+    ...(turns.some((record) => judged.stale.has(record.turn)) ? ["turns_over_max_version_span"] : []),
     ...(turns.some((record) => record.rewriteOf !== undefined) ? ["template_rewrite"] : []),
   ];
 }

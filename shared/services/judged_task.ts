@@ -6,6 +6,7 @@ import type { TaskEvent, TaskRecord } from "../core/task.ts";
 import type { Turn } from "../core/turn.ts";
 import type { RequestHistory } from "../core/turn_history.ts";
 import { judge } from "../core/verdict.ts";
+import { turnsBeyondSpan } from "../core/version_span.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import { deliveries } from "./deliveries.ts";
 import type { TaskViews } from "./task_views.ts";
@@ -17,6 +18,8 @@ export interface JudgedTask {
   readonly turns: readonly Turn[];
   readonly forest: Forest;
   readonly judgement: Judgement;
+  /** Turns beyond the versions of weights that the task may span. */
+  readonly stale: ReadonlySet<number>;
   /** Whether each turn's answer went out whole; absent where nothing says so yet. */
   readonly delivered: ReadonlyMap<number, boolean>;
 }
@@ -32,9 +35,10 @@ export async function judgeTask(
     turns.map(({ record, detail }) => ({ parent: record.parent, history: detail.history })),
     events.flatMap((event) => historyEvent(event, turns.length)),
   );
-  const { history, echo, main } = task.settings;
+  const { history, echo, main, maxVersionSpan } = task.settings;
   const judgement = judge(forest, { history, echo, final: task.status === "finished", hasSelector: main !== null });
-  return { task, turns, forest, judgement, delivered: deliveries(events) };
+  const stale = turnsBeyondSpan(turns.map((turn) => turn.record), maxVersionSpan);
+  return { task, turns, forest, judgement, stale, delivered: deliveries(events) };
 }
 
 /**

@@ -13,7 +13,7 @@ import { withTokenLimit } from "../core/sampling.ts";
 import type { TaskRecord } from "../core/task.ts";
 import type { RequestHistory } from "../core/turn_history.ts";
 import type { Background } from "../ports/background.ts";
-import type { Turn } from "../core/turn.ts";
+import type { Turn, TurnRecord } from "../core/turn.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { CallOutcome, Metrics } from "../ports/metrics.ts";
@@ -207,7 +207,7 @@ export class TurnRecorder {
       if (outcome.kind !== "committed") throw new Error("A commit that expects nothing was refused for a repeat");
       committed = true;
       const { record } = outcome.turn;
-      if (prepared.place !== null) metrics.turnCommitted(record, prepared.place);
+      if (prepared.place !== null) metrics.turnCommitted(record, { ...prepared.place, parent: parentOf(record, view) });
       this.#options.onTurn?.(view.head?.task ?? task, record.turn);
       view.startDelivery(record.turn);
       return { outcome: "turn", answer: { ...generated.answer, turn: record.turn } };
@@ -301,6 +301,10 @@ export class TurnRecorder {
       retryable: false,
     });
   }
+}
+
+function parentOf({ parent }: TurnRecord, view: TaskView): TurnRecord | null {
+  return parent === null ? null : view.turns[parent]?.record ?? null;
 }
 
 function bytesOf(place: RequestHistory): number {

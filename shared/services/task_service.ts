@@ -50,7 +50,10 @@ export class TaskService {
     this.#keys = new TaskKeys(options.store);
   }
 
-  /** Creates a task. An id in use is `task_exists`; the same idempotency key again gives the first answer again. */
+  /**
+   * Creates a task. An id in use is `task_exists`; the same idempotency key again gives the first answer again, with
+   * `created` false.
+   */
   async create(request: {
     taskId: string | null;
     settings: NewTaskSettings;
@@ -58,7 +61,7 @@ export class TaskService {
     idempotencyKey: string | null;
     /** A key the agent already has, where the task is opened by its first call. */
     agentKey?: string;
-  }): Promise<{ task: TaskRecord; key: string }> {
+  }): Promise<{ task: TaskRecord; key: string; created: boolean }> {
     const nowMs = this.#clock.now();
     const uid = this.#ids.uuid();
     const derived = await this.#keys.keyOf(uid);
@@ -87,10 +90,10 @@ export class TaskService {
     });
     switch (outcome.kind) {
       case "created":
-        return { task, key: request.agentKey ?? derived.key };
+        return { task, key: request.agentKey ?? derived.key, created: true };
       case "repeated":
         assertSameTask(outcome.task, request);
-        return { task: outcome.task, key: (await this.#keys.keyOf(outcome.task.uid)).key };
+        return { task: outcome.task, key: (await this.#keys.keyOf(outcome.task.uid)).key, created: false };
       case "exists":
         throw new VerbatimError("task_exists", `A task "${taskId}" exists and has not expired`, {
           details: { task_id: taskId },
