@@ -61,7 +61,7 @@ export function controlRoutes(core: EngineCore): Hono {
     let message = "Succeeded to update model weights.";
     const flush = body.flush_cache ?? true;
     const success = await scheduler.update({ flush, abortAll: body.abort_all_requests ?? false }, () => {
-      core.modelPath = body.model_path;
+      core.loadWeights(body.model_path);
       if (typeof body.weight_version === "string") {
         core.weightVersion = body.weight_version;
         message += ` Weight version updated to ${body.weight_version}.`;

@@ -91,6 +91,12 @@ export class EngineCore {
     });
   }
 
+  /** Has other weights from the next position on, in requests that run too. */
+  loadWeights(modelPath: string): void {
+    this.modelPath = modelPath;
+    this.#model.seed = this.options.seedOfWeights?.(modelPath) ?? this.#model.seed;
+  }
+
   /** Ends the server: nothing is answered any more. */
   die(): void {
     this.death.abort();

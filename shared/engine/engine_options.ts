@@ -15,6 +15,8 @@ export interface EmbeddedEngineOptions {
   readonly maxContextTokens: number;
   /** Makes another model. Default 0. */
   readonly seed?: number;
+  /** The seed of the weights that an update loads from a path. Default: the seed there is; an update changes names alone. */
+  readonly seedOfWeights?: (modelPath: string) => number;
   /** What the model says where. Default: nothing scripted. */
   readonly script?: Script;
   /** Frames of a stream carry deltas. Default false: they are cumulative. */

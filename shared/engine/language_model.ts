@@ -34,6 +34,8 @@ export interface LanguageModelOptions {
 /** The model. `logits` fills a buffer that is made by `buffer` and reused from position to position. */
 export class LanguageModel {
   readonly vocabSize: number;
+  /** As in the options; with another one it is another model from the next position on. */
+  seed: number;
   readonly #options: LanguageModelOptions;
   readonly #candidates: number;
   readonly #stride: number;
@@ -43,6 +45,7 @@ export class LanguageModel {
   /** Does no work that grows with the vocabulary. */
   constructor(options: LanguageModelOptions) {
     this.#options = options;
+    this.seed = options.seed;
     this.vocabSize = options.vocabSize;
     this.#candidates = Math.min(CANDIDATES, options.pool.length);
     this.#stride = Math.floor(options.pool.length / this.#candidates);
@@ -60,8 +63,11 @@ export class LanguageModel {
 
   /** The logits after the prefix that `state` has seen. `normalize` is left to the caller. */
   logits(state: PrefixState, out: NextTokenLogits): void {
-    const { seed, pool, stopId } = this.#options;
-    const context = mix(mix(mix(mix(mix(seed, state.last(3)), state.last(2)), state.last(1)), state.last(0)), 0x6b);
+    const { pool, stopId } = this.#options;
+    const context = mix(
+      mix(mix(mix(mix(this.seed, state.last(3)), state.last(2)), state.last(1)), state.last(0)),
+      0x6b,
+    );
     out.reset(context);
     for (let slot = 0; slot < this.#candidates; slot++) {
       // One candidate from each stretch of the pool: they differ by construction.
