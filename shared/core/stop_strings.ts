@@ -60,13 +60,13 @@ export class StopStringCutter {
 
 /**
  * Whether a stop string may be under way at the end of a text: it ends with the beginning of one, or in the middle of a
- * character, or it holds a whole one. Who goes on from here and looks at new text only would miss it.
+ * character. Who goes on from here and looks at new text only would miss it.
  */
 export function mayBeStopping(text: string, stops: readonly string[]): boolean {
   const wanted = stops.filter((stop) => stop !== "");
   if (wanted.length === 0) return false;
   if (text.endsWith("\ufffd")) return true;
-  return wanted.some((stop) => text.includes(stop) || longestStartAtEnd(text, stop) > 0);
+  return wanted.some((stop) => longestStartAtEnd(text, stop) > 0);
 }
 
 /** Length of the longest end of the text that is a beginning of `stop` and not the whole of it. */

@@ -33,10 +33,10 @@ Deno.test("StopStringCutter joined pieces equal the text up to the first occurre
   ));
 });
 
-Deno.test("mayBeStopping sees a stop string that has begun, that is whole, or whose first character is not whole yet", () => {
+Deno.test("mayBeStopping sees a stop string that has begun, or whose first character is not whole yet", () => {
   assert.ok(mayBeStopping("go </fun", ["</function>"]));
   assert.ok(mayBeStopping("go <", ["x", "</function>"]));
-  assert.ok(mayBeStopping("go </function> on", ["</function>"]));
+  assert.ok(!mayBeStopping("go </function> on", ["</function>"]), "it is over");
   assert.ok(mayBeStopping("go \ufffd", ["x"]));
   assert.ok(!mayBeStopping("go </funk", ["</function>"]));
   assert.ok(mayBeStopping("</function", ["function>"]));
@@ -45,11 +45,11 @@ Deno.test("mayBeStopping sees a stop string that has begun, that is whole, or wh
   assert.ok(!mayBeStopping("", ["x"]));
 });
 
-Deno.test("mayBeStopping is what the cutter would hold back", () => {
+Deno.test("mayBeStopping is what the cutter would hold back, whole stop strings aside", () => {
   const words = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 8 }).map((letters) => letters.join(""));
   const stops = fc.array(words.filter((word) => word !== ""), { minLength: 1, maxLength: 3 });
   fc.assert(fc.property(words, stops, (text, wanted) => {
     const held = new StopStringCutter(wanted).push(text) !== text;
-    assert.equal(mayBeStopping(text, wanted), held);
+    if (!wanted.some((stop) => text.includes(stop))) assert.equal(mayBeStopping(text, wanted), held);
   }));
 });

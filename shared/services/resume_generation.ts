@@ -219,23 +219,33 @@ function addPart(
 
 /**
  * How an aborted generation had ended already, or null. An engine looks for an abort before it looks for an end, so the
- * last token may be one that ends it; the limit counts first there, too.
+ * last token may be one that ends it: by a stop string, else by itself, else by the limit, as engines have it.
  */
-function finishOf({ sampling }: GenerationRequest, { ids }: SoFar): Finish | null {
-  if (ids.length >= (sampling.max_new_tokens ?? Infinity)) return { type: "length" };
+function finishOf(request: GenerationRequest, { ids }: SoFar): Finish | null {
+  const { sampling } = request;
   const last = ids.at(-1);
-  if (last === undefined || sampling.ignore_eos === true || ids.length <= (sampling.min_new_tokens ?? 0)) return null;
-  return sampling.stop_token_ids?.includes(last) === true ? { type: "stop", matched: last } : null;
+  if (last === undefined) return null;
+  const tail = tailText(request, ids);
+  const stop = tail === null ? undefined : sampling.stop?.find((one) => one !== "" && tail.includes(one));
+  if (stop !== undefined) return { type: "stop", matched: stop };
+  const mayStop = sampling.ignore_eos !== true && ids.length > (sampling.min_new_tokens ?? 0);
+  if (mayStop && sampling.stop_token_ids?.includes(last) === true) return { type: "stop", matched: last };
+  return ids.length >= (sampling.max_new_tokens ?? Infinity) ? { type: "length" } : null;
 }
 
 /** Why it can't go on from its tokens alone, or null where it can. */
-function stateBeyondTokens({ sampling, decode }: GenerationRequest, { ids }: SoFar): string | null {
-  if (carriesState(sampling)) return "more than its tokens decides how it goes on";
+function stateBeyondTokens(request: GenerationRequest, { ids }: SoFar): string | null {
+  if (carriesState(request.sampling)) return "more than its tokens decides how it goes on";
+  const tail = tailText(request, ids);
+  return tail !== null && mayBeStopping(tail, request.sampling.stop ?? []) ? "a stop string was under way" : null;
+}
+
+/** As much text at the end as any stop string may reach back; null where there are no stop strings. */
+function tailText({ sampling, decode }: GenerationRequest, ids: readonly number[]): string | null {
   const stops = sampling.stop ?? [];
   if (stops.length === 0) return null;
   // A token is a byte at least, a UTF-16 unit three bytes at most; some more, since special tokens may read as nothing.
-  const reach = 3 * Math.max(...stops.map((stop) => stop.length)) + 16;
-  return mayBeStopping(decode(ids.slice(-reach)), stops) ? "a stop string was under way" : null;
+  return decode(ids.slice(-(3 * Math.max(...stops.map((stop) => stop.length)) + 16)));
 }
 
 function abortedError(engineMessage: string, message: string): VerbatimError {

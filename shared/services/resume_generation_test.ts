@@ -167,7 +167,7 @@ Deno.test("a version that came while a call ran is not claimed for all of its to
   }
 });
 
-Deno.test("an abort after the last token that was wanted is an end: the limit first, then a stop token", async () => {
+Deno.test("an abort after the last token that was wanted is an end: by a stop token, else by the limit", async () => {
   const straight = await uninterrupted({ max_new_tokens: 40 });
   assert.deepEqual(straight.end.finish, { type: "stop", matched: STOP }, "the prompt is one with a stop");
   const { length } = straight.ids;
@@ -177,7 +177,7 @@ Deno.test("an abort after the last token that was wanted is an end: the limit fi
   const stopped = worldOf([{ abortAfter: length }]);
   assert.deepEqual((await run(stopped)).end.finish, { type: "stop", matched: STOP });
   const both = worldOf([{ abortAfter: length }]);
-  assert.deepEqual((await run(both, { max_new_tokens: length })).end.finish, { type: "length" });
+  assert.deepEqual((await run(both, { max_new_tokens: length })).end.finish, { type: "stop", matched: STOP });
   for (const world of [cut, stopped, both]) assert.equal(world.engine.calls.length, 1);
   const ignoring = worldOf([{ abortAfter: length }]);
   const { end } = await run(ignoring, { ignore_eos: true, min_new_tokens: 40 });
@@ -235,6 +235,17 @@ Deno.test("a stop string that may be under way keeps a generation from going on;
   }
   const shown = worldOf([{ abortAfter: 7 }]);
   await assert.rejects(run(shown, { ...sampling, stop: underWay }, { stream: true }), /a stop string was under way/);
+});
+
+Deno.test("a stop string that is whole at the abort has ended the generation, before its limit", async () => {
+  const sampling = { max_new_tokens: 20, min_new_tokens: 20 };
+  const text = decode((await uninterrupted(sampling)).ids);
+  const stop = [text.slice(17, 20), text.slice(5, 8)];
+  for (const [most, cut, matched] of [[20, 8, stop[1]], [8, 8, stop[1]]] as const) {
+    const world = worldOf([{ abortAfter: cut }]);
+    const { end, ids } = await run(world, { max_new_tokens: most, min_new_tokens: most, stop }, { stream: true });
+    assert.deepEqual([end.finish, ids.length, world.engine.calls.length], [{ type: "stop", matched }, cut, 1]);
+  }
 });
 
 Deno.test("with on_abort fail an abort is a failure, whatever was sampled", async () => {

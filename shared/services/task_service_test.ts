@@ -65,8 +65,8 @@ Deno.test("TaskService.create answers an idempotency key again as it did first",
   const { tasks } = worldOf();
   const first = await tasks.create(creation({ idempotencyKey: "i" }));
   const again = await tasks.create(creation({ idempotencyKey: "i" }));
-  assert.deepEqual(again, first);
-  assert.deepEqual(await tasks.create(creation({ idempotencyKey: "i", taskId: first.task.taskId })), first);
+  assert.deepEqual(again, { ...first, created: false });
+  assert.deepEqual(await tasks.create(creation({ idempotencyKey: "i", taskId: first.task.taskId })), again);
   assert.notDeepEqual(await tasks.create(creation({ idempotencyKey: "j" })), first);
 });
 
