@@ -25,7 +25,11 @@ export function firstMessages(text: string): Record<string, unknown>[] {
 }
 
 const RESULT = "def main(argv: list[str]) -> int:\n    config = load_config(argv[1])\n    return run(config)\n";
-const CLOSE = new TextEncoder().encode("]}");
+/** The ends of a body, after its messages. */
+const CLOSE = {
+  whole: new TextEncoder().encode("]}"),
+  streamed: new TextEncoder().encode('],"stream":true}'),
+};
 const SPARE_BYTES = 64 * 1024;
 
 /** One conversation; its request grows in place. */
@@ -61,12 +65,13 @@ export class AgentConversation {
     return this.#requests;
   }
 
-  /** The body of the next request. Valid until `take`. */
-  request(): Uint8Array<ArrayBuffer> {
+  /** The body of the next request. Valid until `take`. A streamed one says so in its last bytes. */
+  request(answer: "whole" | "streamed" = "whole"): Uint8Array<ArrayBuffer> {
+    const close = CLOSE[answer];
     this.#requests++;
-    this.#reserve(CLOSE.length);
-    this.#bytes.set(CLOSE, this.#length);
-    return this.#bytes.subarray(0, this.#length + CLOSE.length);
+    this.#reserve(close.length);
+    this.#bytes.set(close, this.#length);
+    return this.#bytes.subarray(0, this.#length + close.length);
   }
 
   /** Appends what was served and the results of its calls. */

@@ -1,12 +1,17 @@
 /**
  * The floor: what any proxy that keeps a record must do with a turn. It parses the chat request, posts the same bytes to
- * the engine, commits one small value to a KV file and answers. It tokenizes nothing and checks nothing.
- * Arguments: the engine's URL, the KV file. It prints its URL.
+ * the engine, commits one small value to a KV file and answers; a stream it passes on as it comes, and commits before
+ * its end. It tokenizes nothing and checks nothing. Arguments: the engine's URL, the KV file. It prints its URL.
  */
 
 import { Hono } from "hono";
-import { NULL_REPLY_MESSAGE } from "./null_reply.ts";
+import { nullReplyMessage } from "./null_reply.ts";
 import { printUrl } from "./print_url.ts";
+
+interface ChatRequest {
+  readonly model?: string;
+  readonly stream?: boolean;
+}
 
 interface EngineReply {
   readonly output_ids: readonly number[];
@@ -20,14 +25,20 @@ export function createBareRelay(engineUrl: string, kv: Deno.Kv): Hono {
   app.get("/healthz", (context) => context.json({ status: "ok" }));
   app.post("/v1/chat/completions", async (context) => {
     const bytes = new Uint8Array(await context.req.arrayBuffer());
-    const request: { model?: string } = JSON.parse(new TextDecoder().decode(bytes));
+    const request: ChatRequest = JSON.parse(new TextDecoder().decode(bytes));
     const response = await fetch(`${engineUrl}/generate`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: bytes,
     });
-    const reply: EngineReply = JSON.parse(await response.text());
     const id = crypto.randomUUID();
+    if (request.stream === true && response.body !== null) {
+      const committing = new TransformStream<Uint8Array, Uint8Array>({
+        flush: async () => void await kv.set(["turn", turns++], { id }),
+      });
+      return context.body(response.body.pipeThrough(committing), 200, { "content-type": "text/event-stream" });
+    }
+    const reply: EngineReply = JSON.parse(await response.text());
     const finish = reply.meta_info.finish_reason.type;
     await kv.set(["turn", turns++], { id, finish, tokens: reply.output_ids.length });
     return context.json(answer(id, request.model ?? "relay", reply.output_ids.length));
@@ -41,16 +52,7 @@ function answer(id: string, model: string, tokens: number): Record<string, unkno
     object: "chat.completion",
     created: Math.floor(Date.now() / 1000),
     model,
-    choices: [{
-      index: 0,
-      message: {
-        role: "assistant",
-        content: NULL_REPLY_MESSAGE.content,
-        tool_calls: [{ id: `call_${id.slice(0, 24)}`, type: "function", function: NULL_REPLY_MESSAGE.function }],
-      },
-      finish_reason: "tool_calls",
-      logprobs: null,
-    }],
+    choices: [{ index: 0, message: nullReplyMessage(id), finish_reason: "tool_calls", logprobs: null }],
     usage: { completion_tokens: tokens },
   };
 }

@@ -1,5 +1,6 @@
 /** How much is measured. */
 
+import type { FirstDeltaPlan } from "./first_delta_scenario.ts";
 import type { LongTaskPlan } from "./long_task_scenario.ts";
 
 /** One place of the grid. */
@@ -28,6 +29,7 @@ export interface BenchPlan {
   /** Whole prompts that are encoded at once while the event loop is watched. */
   readonly stall: { readonly prompts: number; readonly promptTokens: number };
   readonly longTask: LongTaskPlan;
+  readonly firstDelta: FirstDeltaPlan;
   /** Starts of the gateway. */
   readonly coldStarts: number;
   /** The teacher's reply that is read. */
@@ -62,6 +64,15 @@ export const FULL_PLAN: BenchPlan = {
   stall: { prompts: 8, promptTokens: 128 * K },
   coldStarts: 3,
   longTask: { turns: 400, promptTokens: 64 * K, rounds: 5 },
+  firstDelta: {
+    promptTokens: [K, 8 * K],
+    sessions: 32,
+    sliceMs: 2500,
+    turnsPerTask: 12,
+    rounds: 5,
+    calibrationTurns: 128,
+    mostCpuShare: 0.3,
+  },
   scan: { positions: 128 * K, topK: 20, rounds: 3 },
   budgetMs: 240_000,
   deadlineMs: 600_000,
@@ -80,6 +91,15 @@ export const QUICK_PLAN: BenchPlan = {
   stall: { prompts: 8, promptTokens: 32 * K },
   coldStarts: 1,
   longTask: { turns: 100, promptTokens: 16 * K, rounds: 1 },
+  firstDelta: {
+    promptTokens: [8 * K],
+    sessions: 32,
+    sliceMs: 1500,
+    turnsPerTask: 12,
+    rounds: 2,
+    calibrationTurns: 64,
+    mostCpuShare: 0.3,
+  },
   scan: { positions: 8 * K, topK: 20, rounds: 1 },
   budgetMs: 60_000,
   deadlineMs: 300_000,

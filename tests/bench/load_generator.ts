@@ -16,6 +16,8 @@ export interface Slice {
   readonly turnMs: readonly number[];
   /** Prompt tokens of each, where the target counts them. */
   readonly promptTokens: readonly number[];
+  /** Bytes of each request's body. */
+  readonly requestBytes: readonly number[];
   readonly elapsedMs: number;
   /** CPU time the target used; null where the system does not tell. */
   readonly targetCpuMs: number | null;
@@ -44,6 +46,7 @@ export async function runTurns(target: BenchTarget, pool: readonly BenchSession[
   const free = new Set(pool);
   const turnMs: number[] = [];
   const promptTokens: number[] = [];
+  const requestBytes: number[] = [];
   const failures: string[] = [];
   let left = load.turns;
   let startedAt = 0;
@@ -55,6 +58,7 @@ export async function runTurns(target: BenchTarget, pool: readonly BenchSession[
       try {
         const turn = await runTurn(target.process.url, session, signal);
         turnMs.push(turn.ms);
+        requestBytes.push(turn.requestBytes);
         if (turn.promptTokens !== null) promptTokens.push(turn.promptTokens);
       } catch (cause) {
         load.signal.throwIfAborted();
@@ -72,6 +76,7 @@ export async function runTurns(target: BenchTarget, pool: readonly BenchSession[
   return {
     turnMs,
     promptTokens,
+    requestBytes,
     elapsedMs,
     targetCpuMs: cpuBetween(before.target, target.process.usage()),
     ownCpuMs: cpuBetween(before.own, readUsage(Deno.pid)),
@@ -79,14 +84,18 @@ export async function runTurns(target: BenchTarget, pool: readonly BenchSession[
   };
 }
 
-/** One turn: the request, the answer, and what the agent makes of it. Anything but an answer is an error. */
+/**
+ * One turn: the request, the answer, and what the agent makes of it. Anything but an answer is an error. The time is from
+ * sending bytes that are there to having the answer's text: writing the one and reading the other are not in it.
+ */
 async function runTurn(
   url: string,
   session: BenchSession,
   signal: AbortSignal,
-): Promise<{ ms: number; promptTokens: number | null }> {
+): Promise<{ ms: number; promptTokens: number | null; requestBytes: number }> {
   const { conversation, key } = session;
   const body = conversation.request();
+  const requestBytes = body.length;
   const startedAt = performance.now();
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
@@ -99,7 +108,7 @@ async function runTurn(
   if (!response.ok) throw new Error(`${response.status}: ${text.slice(0, 300)}`);
   const answer: { choices: [{ message: ServedMessage }]; usage: { prompt_tokens?: number } } = JSON.parse(text);
   conversation.take(answer.choices[0].message);
-  return { ms, promptTokens: answer.usage.prompt_tokens ?? null };
+  return { ms, promptTokens: answer.usage.prompt_tokens ?? null, requestBytes };
 }
 
 function takeLeastUsed(free: Set<BenchSession>, requestsPerTask: number): BenchSession | null {

@@ -11,8 +11,27 @@ export const NULL_REPLY_IDS: readonly number[] = [
 export const NULL_REPLY_TEXT = "I'll read the file first, then decide.\n\n<tool_call>\n" +
   '{"name": "read_file", "arguments": {"path": "src/app/main.py"}}\n</tool_call>';
 
-/** The message that a relay without a parser answers with: what the text says. */
-export const NULL_REPLY_MESSAGE = {
-  content: "I'll read the file first, then decide.",
-  function: { name: "read_file", arguments: '{"path": "src/app/main.py"}' },
-} as const;
+/** Where a stream of the reply is cut: so many tokens, and so many characters of text that they decode to. */
+export const NULL_REPLY_CUTS: readonly { readonly tokens: number; readonly characters: number }[] = [
+  { tokens: 8, characters: 30 },
+  { tokens: 16, characters: 62 },
+  { tokens: 24, characters: 93 },
+  { tokens: NULL_REPLY_IDS.length, characters: NULL_REPLY_TEXT.length },
+];
+
+const SAID = "I'll read the file first, then decide.";
+const CALL = { name: "read_file", arguments: '{"path": "src/app/main.py"}' } as const;
+const CALL_ID_DIGITS = 24;
+
+/** The message that the text says. */
+export interface NullReplyMessage {
+  readonly role: "assistant";
+  readonly content: string;
+  readonly tool_calls: readonly { readonly id: string; readonly type: "function"; readonly function: typeof CALL }[];
+}
+
+/** As a message of the chat API; `id` is a UUID that its call is named after. */
+export function nullReplyMessage(id: string): NullReplyMessage {
+  const callId = `call_${id.replaceAll("-", "").slice(0, CALL_ID_DIGITS)}`;
+  return { role: "assistant", content: SAID, tool_calls: [{ id: callId, type: "function", function: CALL }] };
+}

@@ -3,12 +3,17 @@
 import { AGENT_TOOLS, AgentConversation, firstMessages } from "./agent_conversation.ts";
 import { postJson } from "./bench_targets.ts";
 import { NULL_REPLY_IDS } from "./null_reply.ts";
-import { promptText } from "./prompt_text.ts";
+import { promptText, proseText } from "./prompt_text.ts";
 
 /** What a gateway's tokenizer makes of the bench's texts. */
 export interface PromptSizes {
   /** Tokens of one character of prompt text. */
   readonly tokensPerUnit: number;
+  /** Bytes of one character of prompt text in JSON. */
+  readonly jsonBytesPerUnit: number;
+  /** The same two of prose. */
+  readonly proseTokensPerUnit: number;
+  readonly proseJsonBytesPerUnit: number;
   /** Tokens of a first request without its text. */
   readonly frameTokens: number;
   /** Tokens a turn adds: the reply, the result of its call, what the template puts around them. */
@@ -20,8 +25,11 @@ const SAMPLE_UNITS = 40_000;
 /** Asks a gateway. */
 export async function measureSizes(url: string): Promise<PromptSizes> {
   const count = async (path: string, body: unknown) => (await postJson<{ count: number }>(url + path, body)).count;
-  const [sample, frame, increment] = await Promise.all([
-    count("/tokenize", { prompt: promptText(SAMPLE_UNITS, 0) }),
+  const text = promptText(SAMPLE_UNITS, 0);
+  const prose = proseText(SAMPLE_UNITS, 0);
+  const [sample, proseSample, frame, increment] = await Promise.all([
+    count("/tokenize", { prompt: text }),
+    count("/tokenize", { prompt: prose }),
     count("/tokenize", { messages: firstMessages(""), tools: AGENT_TOOLS }),
     count("/tokenize/increment", {
       messages: [],
@@ -32,6 +40,9 @@ export async function measureSizes(url: string): Promise<PromptSizes> {
   ]);
   return {
     tokensPerUnit: sample / SAMPLE_UNITS,
+    jsonBytesPerUnit: JSON.stringify(text).length / SAMPLE_UNITS,
+    proseTokensPerUnit: proseSample / SAMPLE_UNITS,
+    proseJsonBytesPerUnit: JSON.stringify(prose).length / SAMPLE_UNITS,
     frameTokens: frame,
     turnTokens: NULL_REPLY_IDS.length + increment,
   };

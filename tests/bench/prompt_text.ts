@@ -34,6 +34,14 @@ export function promptText(length: number, seed: number): string {
   return lines.join("\n").padEnd(length).slice(0, length);
 }
 
+/** The same of sentences alone, which have fewer tokens for their length. */
+export function proseText(length: number, seed: number): string {
+  const draw = drawFrom(seed);
+  let text = "";
+  while (text.length < length) text += `${sentence(draw)} `;
+  return text.slice(0, length);
+}
+
 function sentence(draw: Draw): string {
   const words = Array.from({ length: 6 + draw.integer(10) }, () => draw.word()).join(" ");
   return `${words[0]!.toUpperCase()}${words.slice(1)}.`;

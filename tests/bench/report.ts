@@ -1,7 +1,11 @@
 /** The results as Markdown. */
 
-import type { BenchResults } from "./run_bench.ts";
+import type { ColdStart } from "./cold_start_scenario.ts";
+import type { FirstDeltaRow } from "./first_delta_scenario.ts";
+import type { BothLengths, LongTaskResults } from "./long_task_scenario.ts";
 import type { OverheadRow } from "./overhead_scenario.ts";
+import type { BenchResults } from "./run_bench.ts";
+import type { ScanResults } from "./scan_scenario.ts";
 import { median } from "./statistics.ts";
 
 /** Where and with what it was measured. */
@@ -12,9 +16,10 @@ export interface BenchMachine {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** The tables, headed by machine and versions. */
+/** The tables of what was measured, headed by machine and versions. */
 export function reportOf(results: BenchResults, machine: BenchMachine): string {
-  const turns = results.rows.reduce((sum, row) => sum + row.turns, 0);
+  const { rows, firstDelta, longTask, scan } = results;
+  const turns = [...rows, ...firstDelta].reduce((sum, row) => sum + row.turns, 0);
   const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`).join(", ");
   return [
     `${machine.cores} cores (${machine.cpu}), ${machine.system}; ${versions}. ` +
@@ -22,19 +27,22 @@ export function reportOf(results: BenchResults, machine: BenchMachine): string {
       results.loadBefore.toFixed(1)
     }. ${turns} turns, ${results.failures.length} failed requests, ` +
     `${(results.elapsedMs / 1000).toFixed(0)} s in all.`,
-    `**Turns** (the ratio is the gateway's turns a second over the bare relay's)`,
-    overheadTable(results.rows),
+    ...rows.length === 0 ? [] : turnTables(rows),
     ...skippedRows(results),
-    `**CPU, first turns, memory**`,
-    cpuTable(results.rows),
-    `**A long task** (prompts of ${sizeName(results.plan.longTask.promptTokens)} tokens)`,
-    longTaskTable(results),
-    `**Event loop, cold start, memory**`,
-    restTable(results),
-    `**A teacher's reply** of ${results.scan.positions} positions and ${results.scan.topK} top logprobs each ` +
-    `(${megabytes(results.scan.replyBytes)} MB of JSON, ${megabytes(results.scan.resultBytes)} MB of arrays)`,
-    scanTable(results),
+    ...firstDelta.length === 0 ? [] : firstDeltaTable(firstDelta, results),
+    ...longTask === null ? [] : longTaskTable(longTask, results),
+    ...restTable(results),
+    ...scan === null ? [] : scanTable(scan),
   ].join("\n\n") + "\n";
+}
+
+function turnTables(rows: readonly OverheadRow[]): string[] {
+  return [
+    "**Turns** (the ratio is the gateway's turns a second over the bare relay's)",
+    overheadTable(rows),
+    "**CPU, first turns, memory**",
+    cpuTable(rows),
+  ];
 }
 
 function skippedRows({ skipped }: BenchResults): string[] {
@@ -99,37 +107,121 @@ function cpuTable(rows: readonly OverheadRow[]): string {
   );
 }
 
-function longTaskTable({ plan, longTask: { tenthMs, lastMs, ratio, promptTokens } }: BenchResults): string {
-  const { turns } = plan.longTask;
-  return table(["", "around turn 10", `around turn ${turns}`, "ratio"], [
-    ["a turn, ms", figure(tenthMs), figure(lastMs), `**${ratio.toFixed(2)}**`],
-    ["prompt tokens", String(promptTokens.tenth), String(promptTokens.last), ""],
-  ]);
+function firstDeltaTable(rows: readonly FirstDeltaRow[], { plan: { firstDelta: plan } }: BenchResults): string[] {
+  const late = rows.reduce((sum, row) => sum + row.late, 0);
+  return [
+    `**Time to first delta** (${plan.sessions} sessions, streamed and paced; added to what the engine takes when it is ` +
+    `asked directly)`,
+    table(
+      [
+        "prompt tokens",
+        "gateway adds, p50 ms",
+        "p99 ms",
+        "relay adds, p50 ms",
+        "p99 ms",
+        "engine p50 ms",
+        "p99 ms",
+        "gateway adds to a task's first turn, p50 ms",
+        "relay",
+        "turns/s",
+        "CPU share, %",
+      ],
+      rows.map(({ promptTokens, engine, added, turnsPerS, cpuShare }) => [
+        sizeName(promptTokens),
+        `**${figure(added.gateway.p50Ms)}**`,
+        figure(added.gateway.p99Ms),
+        figure(added.relay.p50Ms),
+        figure(added.relay.p99Ms),
+        figure(engine.p50Ms),
+        figure(engine.p99Ms),
+        figure(added.gateway.newTaskP50Ms),
+        figure(added.relay.newTaskP50Ms),
+        turnsPerS.toFixed(0),
+        cpuShare === null ? "unknown" : `${percent(cpuShare.median)} (at most ${percent(cpuShare.highest)})`,
+      ]),
+    ),
+    table(
+      ["prompt tokens", "engine, whole stream p50 ms", "relay", "gateway"],
+      rows.map(({ promptTokens, engine, relay, gateway }) => [
+        sizeName(promptTokens),
+        ...[engine, relay, gateway].map(({ wholeP50Ms }) => figure(wholeP50Ms)),
+      ]),
+    ),
+    ...late === 0 ? [] : [`${late} turns arrived while their agent was still at its last one.`],
+  ];
 }
 
-function scanTable({ scan: { scan, parse } }: BenchResults): string {
-  return table(["", "scanner", "JSON.parse"], [
-    ["from the file's bytes to the result, ms", figure(scan.elapsedMs), figure(parse.elapsedMs)],
-    [
-      "peak memory over the result arrays, MB",
-      megabytes(scan.peakOverResultBytes),
-      megabytes(parse.peakOverResultBytes),
-    ],
-  ]);
+function longTaskTable(
+  { gateway, relay, promptTokens }: LongTaskResults,
+  { plan: { longTask: plan } }: BenchResults,
+): string[] {
+  return [
+    `**A long task** (requests of ${
+      sizeName(plan.promptTokens)
+    } tokens and equal bytes; the relay's ratio is what any ` +
+    `handler pays that parses so many messages)`,
+    table(["", "around turn 10", `around turn ${plan.turns}`, "ratio"], [
+      ["gateway, a turn, ms", figure(gateway.tenthMs), figure(gateway.lastMs), `**${gateway.ratio.toFixed(2)}**`],
+      ["relay, a turn, ms", figure(relay.tenthMs), figure(relay.lastMs), relay.ratio.toFixed(2)],
+      ["prompt tokens", String(promptTokens.tenth), String(promptTokens.last), ratioOf(promptTokens)],
+      [
+        "request bytes (gateway)",
+        String(gateway.requestBytes.tenth),
+        String(gateway.requestBytes.last),
+        ratioOf(gateway.requestBytes),
+      ],
+      [
+        "request bytes (relay)",
+        String(relay.requestBytes.tenth),
+        String(relay.requestBytes.last),
+        ratioOf(relay.requestBytes),
+      ],
+    ]),
+  ];
 }
 
-function restTable({ plan, stall, coldStarts, rssAfterRunsBytes }: BenchResults): string {
+function scanTable({ positions, topK, replyBytes, resultBytes, scan, parse }: ScanResults): string[] {
+  return [
+    `**A teacher's reply** of ${positions} positions and ${topK} top logprobs each ` +
+    `(${megabytes(replyBytes)} MB of JSON, ${megabytes(resultBytes)} MB of arrays)`,
+    table(["", "scanner", "JSON.parse"], [
+      ["from the file's bytes to the result, ms", figure(scan.elapsedMs), figure(parse.elapsedMs)],
+      [
+        "peak memory over the result arrays, MB",
+        megabytes(scan.peakOverResultBytes),
+        megabytes(parse.peakOverResultBytes),
+      ],
+    ]),
+  ];
+}
+
+function restTable(results: BenchResults): string[] {
+  const { coldStarts, rows } = results;
+  const memory: string[][] = rows.length === 0
+    ? []
+    : [["memory after the runs (RSS), MB", megabytes(results.rssAfterRunsBytes), ""]];
+  const lines = [...stallRows(results), ...coldStarts.length === 0 ? [] : coldStartRows(coldStarts), ...memory];
+  return lines.length === 0 ? [] : ["**Event loop, cold start, memory**", table(["what", "gateway", "relay"], lines)];
+}
+
+function stallRows({ plan, stall }: BenchResults): string[][] {
+  if (stall === null) return [];
+  const { gateway, relay } = stall;
   const prompts = `${plan.stall.prompts} first prompts of ${sizeName(plan.stall.promptTokens)} at once`;
-  const memory = coldStarts.map((start) => start.rssBytes).filter((bytes) => bytes !== null);
-  return table(["what", "gateway", "relay"], [
-    [`longest wait for /healthz, ${prompts}, ms`, figure(stall.gateway.longestMs), figure(stall.relay.longestMs)],
-    ["longest pause of the watcher itself, ms", figure(stall.gateway.ownLongestMs), figure(stall.relay.ownLongestMs)],
-    ["until all of them were answered, ms", figure(stall.gateway.servedMs), figure(stall.relay.servedMs)],
-    ["process start to first 200 of /healthz, ms", figure(median(coldStarts.map((start) => start.healthyMs))), ""],
-    ["process start to first answered turn, ms", figure(median(coldStarts.map((start) => start.firstTurnMs))), ""],
+  return [
+    [`longest wait for /healthz, ${prompts}, ms`, figure(gateway.longestMs), figure(relay.longestMs)],
+    ["longest pause of the watcher itself, ms", figure(gateway.ownLongestMs), figure(relay.ownLongestMs)],
+    ["until all of them were answered, ms", figure(gateway.servedMs), figure(relay.servedMs)],
+  ];
+}
+
+function coldStartRows(starts: readonly ColdStart[]): string[][] {
+  const memory = starts.map((start) => start.rssBytes).filter((bytes) => bytes !== null);
+  return [
+    ["process start to first 200 of /healthz, ms", figure(median(starts.map((start) => start.healthyMs))), ""],
+    ["process start to first answered turn, ms", figure(median(starts.map((start) => start.firstTurnMs))), ""],
     ["memory after start (RSS), MB", megabytes(memory.length === 0 ? null : median(memory)), ""],
-    ["memory after the runs (RSS), MB", megabytes(rssAfterRunsBytes), ""],
-  ]);
+  ];
 }
 
 /** A Markdown table. */
@@ -140,6 +232,14 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 function sizeName(tokens: number): string {
   return tokens % 1024 === 0 ? `${tokens / 1024}k` : String(tokens);
+}
+
+function percent(share: number): string {
+  return (100 * share).toFixed(0);
+}
+
+function ratioOf({ tenth, last }: BothLengths<number>): string {
+  return (last / tenth).toFixed(3);
 }
 
 function megabytes(bytes: number | null): string {
