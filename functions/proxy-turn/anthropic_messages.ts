@@ -22,6 +22,7 @@ import {
   type JsonObject,
   unsupported,
 } from "./read_json.ts";
+import { rememberReading } from "./remember_reading.ts";
 import { readAnthropicTools } from "./read_tools.ts";
 import type { ReadConversation } from "./responses_messages.ts";
 import { spelledArguments } from "./spelled_arguments.ts";
@@ -49,7 +50,7 @@ export function readAnthropicConversation(request: AnthropicConversation): ReadC
     conversation: {
       messages: [
         ...(textOf(system) === "" ? [] : [{ role: "system", content: system, source: -1 } as const]),
-        ...asList(request.messages, "messages").flatMap(readMessage),
+        ...asList(request.messages, "messages").flatMap(readKnownMessage),
       ],
       tools,
       settings: asJsonObject(request.chat_template_kwargs, "chat_template_kwargs"),
@@ -80,6 +81,8 @@ function readSystem(system: unknown): Content {
     return part.type === "text" && part.text.startsWith(NONCE_BLOCK) ? [] : [part];
   });
 }
+
+const readKnownMessage = rememberReading(readMessage);
 
 function readMessage(written: unknown, source: number): Message[] {
   const field = `messages.${source}`;

@@ -23,6 +23,7 @@ import {
   type JsonObject,
   unsupported,
 } from "./read_json.ts";
+import { rememberReading } from "./remember_reading.ts";
 import { readTools } from "./read_tools.ts";
 
 /** The parts of a request that are rendered, unread. */
@@ -38,7 +39,7 @@ export interface ChatConversation {
 /** Reads a conversation. Malformed shapes are `invalid_request`, kinds of content no model here reads are `unsupported`. */
 export function readChatConversation(request: ChatConversation): Conversation {
   return {
-    messages: asList(request.messages, "messages").map(readMessage),
+    messages: asList(request.messages, "messages").map(readKnownMessage),
     tools: readTools(request.tools),
     settings: asJsonObject(request.chat_template_kwargs, "chat_template_kwargs"),
   };
@@ -54,6 +55,8 @@ export function chatServedForm(reply: Pick<AssistantMessage, "content" | "toolCa
 function chatForm(container: unknown, calls: readonly ToolCall[]): string {
   return formLine("chat", container, calls.map((call) => call.arguments));
 }
+
+const readKnownMessage = rememberReading(readMessage);
 
 function readMessage(item: unknown, source: number): Message {
   const field = `messages.${source}`;

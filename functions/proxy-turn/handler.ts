@@ -7,7 +7,6 @@ import { keyOf } from "../../shared/http/authenticate.ts";
 import { type ClientWatch, watchClient } from "../../shared/http/client_signal.ts";
 import { logFailure, retryHeaders, toVerbatimError } from "../../shared/http/error_response.ts";
 import { loggedPath } from "../../shared/http/logged_path.ts";
-import { readJson } from "../../shared/http/read_body.ts";
 import { sseResponse } from "../../shared/http/sse.ts";
 import { wholeBody } from "../../shared/http/whole_body.ts";
 import type { AgentCall, Following } from "../../shared/services/agent_call.ts";
@@ -15,6 +14,7 @@ import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/
 import type { HandlerServices } from "../handler_services.ts";
 import { anthropicErrors } from "./anthropic_errors.ts";
 import { type Caller, identifyCaller } from "./identify_caller.ts";
+import { type AgentBody, readAgentBody } from "./read_agent_body.ts";
 import { readChatCompletion } from "./chat_completions.ts";
 import type { Dialect, DialectErrors, ReadContext, ReadDialect } from "./dialect.ts";
 import { readMessagesRequest } from "./messages_request.ts";
@@ -50,8 +50,9 @@ async function answer(
   const watch = watchClient(context);
   try {
     const caller = await identifyCaller(keyOf(context), services);
-    const dialect = await read(await readJson(context, services), readContext(services, caller));
-    const following = services.recorder.begin(callOf(context, services, caller, dialect));
+    const body = await readAgentBody(context, services, caller);
+    const dialect = await read(body.json, readContext(services, caller));
+    const following = services.recorder.begin(callOf(context, services, caller, { ...body, dialect }));
     return dialect.request.stream
       ? await streamed(context, services, dialect, following, watch)
       : await whole(context, services, dialect, following, watch);
@@ -60,13 +61,19 @@ async function answer(
   }
 }
 
+/** A body and what a dialect made of it. */
+interface ReadCall extends Omit<AgentBody, "json"> {
+  readonly dialect: Dialect;
+}
+
 /** How long the prompt of a messages request is, of which nothing is sent. */
 async function countTokens(context: Context, services: HandlerServices): Promise<Response> {
   const watch = watchClient(context);
   try {
     const caller = await identifyCaller(keyOf(context), services);
-    const dialect = await readMessagesRequest(await readJson(context, services), readContext(services, caller));
-    const call = callOf(context, services, caller, dialect);
+    const body = await readAgentBody(context, services, caller);
+    const dialect = await readMessagesRequest(body.json, readContext(services, caller));
+    const call = callOf(context, services, caller, { ...body, dialect });
     return context.json({ input_tokens: await services.recorder.countPrompt(call, watch.signal) });
   } catch (thrown) {
     return failed(context, services, anthropicErrors, toVerbatimError(thrown));
@@ -90,7 +97,8 @@ function readContext(services: HandlerServices, caller: Caller): ReadContext {
   };
 }
 
-function callOf(context: Context, services: HandlerServices, caller: Caller, dialect: Dialect): AgentCall {
+function callOf(context: Context, services: HandlerServices, caller: Caller, read: ReadCall): AgentCall {
+  const { dialect, body, nearest } = read;
   const { request } = dialect;
   return {
     read: caller.kind === "task" ? caller.read : null,
@@ -99,6 +107,8 @@ function callOf(context: Context, services: HandlerServices, caller: Caller, dia
     modelName: request.model ?? services.models.default.name,
     dialect: dialect.name,
     conversation: request.conversation,
+    body,
+    nearest,
     toolChoice: request.toolChoice,
     wished: request.wished,
     ignoredFields: request.ignoredFields,

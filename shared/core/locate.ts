@@ -16,8 +16,8 @@ import {
   type TurnEntry,
 } from "./forest_node.ts";
 import type { Message } from "./message.ts";
-import { type AssistantUnit, messageChain } from "./message_signature.ts";
-import { renderKey, type RequestUnits } from "./request_units.ts";
+import { type AssistantUnit, messageChain, type Unit } from "./message_signature.ts";
+import { renderKey, type RequestUnits, unitsInCommon } from "./request_units.ts";
 import type { Link, Relation } from "./turn_history.ts";
 
 /** The place of a request among what is known. */
@@ -54,9 +54,26 @@ export interface Located {
   readonly entries: number;
 }
 
-/** Finds the place of a request. Under `strict` only an echo that says the same is taken for one. */
-export function locate(forest: Forest, request: RequestUnits, options: { echo: "lenient" | "strict" }): Located {
-  const walk = new Walk(forest, request);
+/** An earlier request of the forest and where it ends there. */
+export interface KnownPrompt {
+  /** The forest: in another one it says nothing. */
+  readonly forest: Forest;
+  /** Its units. */
+  readonly units: readonly Unit[];
+  /** The prefix of all of them. */
+  readonly node: ForestNode;
+}
+
+/**
+ * Finds the place of a request. Under `strict` only an echo that says the same is taken for one. `known`: a request
+ * whose units this one may begin with; it costs less then and is the same.
+ */
+export function locate(
+  forest: Forest,
+  request: RequestUnits,
+  options: { echo: "lenient" | "strict"; known?: KnownPrompt | null },
+): Located {
+  const walk = new Walk(forest, request, options.known ?? null);
   const key = renderKey(request);
   let related: Candidate | null = null;
   let follows: Candidate | null = null;
@@ -109,50 +126,47 @@ interface Candidate {
 class Walk {
   /** Number of leading units that a turn has. */
   readonly shared: number;
+  /** The deepest prefix that a turn has. */
+  readonly sharedNode: ForestNode;
   comparisons: number;
   readonly #request: RequestUnits;
-  /** The prefixes found, from no units on; the last may be known to failed requests only. */
-  readonly #nodes: ForestNode[];
+  /** The longest prefix found; it may be known to failed requests only. */
+  readonly #deepest: ForestNode;
 
-  constructor(forest: Forest, request: RequestUnits) {
+  constructor(forest: Forest, request: RequestUnits, known: KnownPrompt | null) {
     this.#request = request;
-    // The one loop over all of the request: plain and without a field in it.
-    let node = forest.root;
-    const nodes = [node];
-    let shared = 0;
-    for (const { hash } of request.units) {
-      const next = node.children.get(hash);
+    const { units } = request;
+    let node = known?.forest === forest ? prefixOf(known.node, unitsInCommon(units, known.units)) : forest.root;
+    while (node.depth < units.length) {
+      const next = node.children.get(units[node.depth]!.hash);
       if (next === undefined) break;
-      nodes.push(next);
-      if (next.owner !== null) shared = next.depth;
       node = next;
     }
-    this.#nodes = nodes;
-    this.comparisons = Math.min(nodes.length, request.units.length);
-    this.shared = shared;
-  }
-
-  /** The deepest prefix that a turn has. */
-  get sharedNode(): ForestNode {
-    return this.#nodes[this.shared]!;
+    this.#deepest = node;
+    this.comparisons = Math.min(node.depth + 1, units.length);
+    // Every prefix of what a turn has is a turn's, too.
+    while (node.owner === null && node.parent !== null) node = node.parent;
+    this.sharedNode = node;
+    this.shared = node.depth;
   }
 
   /** The latest request of the same units, failed ones included. */
   repeated(): ForestEntry | null {
-    const node = this.#nodes[this.#request.units.length];
-    return node?.latestEnd ?? null;
+    return this.#deepest.depth === this.#request.units.length ? this.#deepest.latestEnd : null;
   }
 
   /** Whole prompts that the request goes beyond: the longest first, echoed before not echoed, of each render key the best echoed. */
   *candidates(key: string): Generator<Candidate> {
     const { units } = this.#request;
+    let node = this.sharedNode;
     for (let depth = Math.min(this.shared + 1, units.length); depth > 0; depth--) {
       const last = units[depth - 1]!;
-      if (last.kind === "assistant" && depth - 1 <= this.shared) {
-        for (const node of this.#continued(this.#nodes[depth - 1]!, last)) yield* this.#echoed(node, last, key);
+      node = prefixOf(node, depth);
+      if (last.kind === "assistant") {
+        const before = prefixOf(node, depth - 1);
+        for (const continued of this.#continued(before, last)) yield* this.#echoed(continued, last, key);
       }
       if (depth > this.shared || depth === units.length) continue;
-      const node = this.#nodes[depth]!;
       const next = units[depth]!;
       if (next.kind === "assistant") yield* this.#echoed(node, next, key);
       else yield* this.#unanswered(node, last.end, key);

@@ -66,37 +66,43 @@ export interface KnownUnits {
  * same, and hashing is left to what is new.
  */
 export function unitsOf(messages: readonly Message[], known: KnownUnits | null = null): Unit[] {
-  const units: Unit[] = [];
-  const calls = new CallIndex();
-  const shared = known === null ? 0 : sharedMessages(messages, known.messages);
-  for (let at = 0; at < messages.length;) {
+  const units = known === null ? [] : knownUnits(messages, known);
+  let calls: CallIndex | null = null;
+  for (let at = units.at(-1)?.end ?? 0; at < messages.length;) {
     const message = messages[at]!;
-    const end = message.role === "assistant" || message.role === "tool" ? endOfRun(messages, at) : at + 1;
-    // A run that goes on in one of the two conversations is not the same unit.
-    const earlier = end <= shared && known?.units[units.length]?.end === end ? known.units : null;
+    const end = endOfRun(messages, at);
     if (message.role === "assistant") {
-      const same = earlier?.[units.length];
-      const unit = same?.kind === "assistant" ? same : assistantUnit(messages.slice(at, end).filter(isAssistant), end);
-      calls.add(unit);
+      const unit = assistantUnit(messages.slice(at, end).filter(isAssistant), end);
+      calls?.add(unit);
       units.push(unit);
     } else if (message.role === "tool") {
+      const index = calls ??= new CallIndex(messages, units);
       const run = messages.slice(at, end).filter(isTool);
-      const answers = run.map(({ toolCallId }) => calls.answer(toolCallId));
-      units.push(...earlier?.slice(units.length, units.length + run.length) ?? toolUnits(run, answers, end));
+      units.push(...toolUnits(run, run.map(({ toolCallId }) => index.answer(toolCallId)), end));
     } else {
-      units.push(
-        earlier?.[units.length] ?? {
-          kind: message.role,
-          hash: digestOf(message.role, segmentsOf(message.content)),
-          message: message.source,
-          end,
-          text: textWithImages(message.content),
-        },
-      );
+      units.push({
+        kind: message.role,
+        hash: digestOf(message.role, segmentsOf(message.content)),
+        message: message.source,
+        end,
+        text: textWithImages(message.content),
+      });
     }
     at = end;
   }
   return units;
+}
+
+/** The known units of the leading messages that both have. A run that goes on in one of them only is not the same unit. */
+function knownUnits(messages: readonly Message[], known: KnownUnits): Unit[] {
+  const shared = sharedMessages(messages, known.messages);
+  let count = known.units.length;
+  while (count > 0) {
+    const { end } = known.units[count - 1]!;
+    if (end < shared || (end === shared && endOfRun(messages, end - 1) === end)) break;
+    count--;
+  }
+  return known.units.slice(0, count);
 }
 
 /** The unit of assistant messages in a row; `end` as in {@linkcode UnitBase}. */
@@ -131,9 +137,11 @@ export function signCall(call: ToolCall): SignedCall {
   return { id: call.id, name: call.name, hash: digestOf(call.name, canonicalArguments(call.arguments)) };
 }
 
+/** Index after the message and, where it is an assistant's or a tool's, after all of that role that follow it. */
 function endOfRun(messages: readonly Message[], at: number): number {
+  const { role } = messages[at]!;
   let end = at + 1;
-  while (messages[end]?.role === messages[at]!.role) end++;
+  if (role === "assistant" || role === "tool") { while (messages[end]?.role === role) end++; }
   return end;
 }
 
@@ -173,6 +181,19 @@ class CallIndex {
   /** By id: the latest assistant unit that has it, the places of its calls of that id, and how many were answered. */
   readonly #byId = new Map<string, { readonly unit: number; readonly places: number[]; answered: number }>();
   #units = 0;
+
+  /** The calls of the units so far, and the results that answered them. */
+  constructor(messages: readonly Message[], units: readonly Unit[]) {
+    let at = 0;
+    for (const unit of units) {
+      // The units of a block of results all end where the block ends.
+      for (; at < unit.end; at++) {
+        const message = messages[at]!;
+        if (message.role === "tool") this.answer(message.toolCallId);
+      }
+      if (unit.kind === "assistant") this.add(unit);
+    }
+  }
 
   add(unit: AssistantUnit): void {
     const number = this.#units++;

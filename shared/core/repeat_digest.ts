@@ -15,7 +15,7 @@ export function repeatDigest(
 ): string {
   const { toolChoice = "auto" } = options;
   return digestOf(
-    request.units.map((unit) => unit.hash),
+    request.chain.at(-1) ?? "",
     request.toolsDigest,
     request.settingsDigest,
     valueDigest(JSON.parse(JSON.stringify(sampling))),

@@ -12,6 +12,8 @@ export interface RequestUnits {
   readonly messages: readonly Message[];
   /** Their units. */
   readonly units: readonly Unit[];
+  /** After each unit, a digest of all the units up to it. */
+  readonly chain: readonly string[];
   /** Number of entries in the request's `messages` or `input`, as far as they are read. */
   readonly entries: number;
   /** The tool list as JSON text. */
@@ -37,9 +39,11 @@ export function requestUnits(
   const known = options.known ?? null;
   const toolsText = JSON.stringify(conversation.tools);
   const messages = known === null ? conversation.messages : withKnown(conversation.messages, known.messages);
+  const units = unitsOf(messages, known);
   return {
     messages,
-    units: unitsOf(messages, known),
+    units,
+    chain: chainOf(units, known),
     entries: (conversation.messages.at(-1)?.source ?? -1) + 1,
     toolsText,
     toolsDigest: known?.toolsText === toolsText ? known.toolsDigest : toolsDigest(conversation),
@@ -53,6 +57,20 @@ export function requestUnits(
 function withKnown(messages: readonly Message[], known: readonly Message[]): readonly Message[] {
   const shared = sharedMessages(messages, known);
   return [...known.slice(0, shared), ...messages.slice(shared)];
+}
+
+/** Number of leading units that are not only equal but the very same objects: what is known of one holds for the other. */
+export function unitsInCommon(one: readonly Unit[], other: readonly Unit[]): number {
+  const most = Math.min(one.length, other.length);
+  let count = 0;
+  while (count < most && one[count] === other[count]) count++;
+  return count;
+}
+
+function chainOf(units: readonly Unit[], known: RequestUnits | null): string[] {
+  const chain = known === null ? [] : known.chain.slice(0, unitsInCommon(units, known.units));
+  for (let at = chain.length; at < units.length; at++) chain.push(digestOf(chain[at - 1] ?? "", units[at]!.hash));
+  return chain;
 }
 
 /** What a path is rendered with beside its messages: a series extends only under the same key. */

@@ -14,6 +14,8 @@ export class TokenSeries {
   readonly #own: Uint32Array;
   /** The text of `#own`, once it was asked for. */
   #json: Uint8Array | null = null;
+  /** The text of the ids after `before`, up to and with the own ones. */
+  #joined: { readonly text: Uint8Array; readonly before: TokenSeries | null } | null = null;
 
   private constructor(parent: TokenSeries | null, own: Uint32Array) {
     this.#parent = parent;
@@ -54,21 +56,40 @@ export class TokenSeries {
    * Each series keeps the text of its own ids, so that a prefix is spelled out once, however many prompts begin with it.
    */
   jsonBetween(before: string, after: string): Uint8Array<ArrayBuffer> {
-    const parts = [this.#ownJson()];
-    for (let node = this.#parent; node !== null; node = node.#parent) parts.push(node.#ownJson());
+    const parts = this.#texts();
     const encoder = new TextEncoder();
     const [head, tail] = [encoder.encode(before), encoder.encode(after)];
-    const around = head.length + parts.length - 1 + tail.length;
-    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, around));
+    const bytes = new Uint8Array(head.length + joinedLength(parts) + tail.length);
     bytes.set(head);
-    let at = head.length;
-    for (let k = parts.length - 1; k >= 0; k--) {
-      bytes.set(parts[k]!, at);
-      at += parts[k]!.length;
-      if (k > 0) bytes[at++] = COMMA;
-    }
-    bytes.set(tail, at);
+    joinInto(bytes, head.length, parts);
+    bytes.set(tail, bytes.length - tail.length);
     return bytes;
+  }
+
+  /** The texts that make up this series' text, the last first. Where they have become many, old ones are joined. */
+  #texts(): Uint8Array[] {
+    const parts: Uint8Array[] = [];
+    const single: TokenSeries[] = [];
+    for (let node: TokenSeries | null = this; node !== null;) {
+      if (node.#joined !== null) {
+        parts.push(node.#joined.text);
+        node = node.#joined.before;
+      } else {
+        parts.push(node.#ownJson());
+        single.push(node);
+        node = node.#parent;
+      }
+    }
+    // Short texts of many turns cost more to put together than their bytes do. A series in their midst spells its own anew.
+    if (single.length >= 2 * JOINED_TEXTS) {
+      const nodes = single.slice(-JOINED_TEXTS);
+      const texts = nodes.map((node) => node.#ownJson());
+      const text = new Uint8Array(joinedLength(texts));
+      joinInto(text, 0, texts);
+      nodes[0]!.#joined = { text, before: nodes.at(-1)!.#parent };
+      for (const node of nodes) node.#json = null;
+    }
+    return parts;
   }
 
   /** Only the series of no tokens has no ids of its own, and it is nobody's parent. */
@@ -79,6 +100,21 @@ export class TokenSeries {
 
 const COMMA = 44;
 const ZERO = 48;
+/** So many short texts become one. */
+const JOINED_TEXTS = 32;
+
+function joinedLength(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, part) => sum + part.length, parts.length - 1);
+}
+
+/** Writes texts with commas between them, the last first. */
+function joinInto(bytes: Uint8Array, at: number, parts: readonly Uint8Array[]): void {
+  for (let k = parts.length - 1; k >= 0; k--) {
+    bytes.set(parts[k]!, at);
+    at += parts[k]!.length;
+    if (k > 0) bytes[at++] = COMMA;
+  }
+}
 
 /** The ids in decimal, commas between them, as ASCII. */
 function spelledOut(ids: Uint32Array): Uint8Array {

@@ -31,6 +31,29 @@ Deno.test("TokenSeries says in every form what plain arrays say, for any tree an
   }));
 });
 
+Deno.test("TokenSeries says the same of long lines, asked at any turn, and of branches out of their midst", () => {
+  const own = fc.array(ids, { minLength: 70, maxLength: 200 });
+  fc.assert(
+    fc.property(own, fc.array(fc.nat(), { maxLength: 200 }), fc.nat(), own, (line, asked, from, branch) => {
+      const grown = grow(line.map((own, parent) => ({ parent, own })));
+      const asks = (count: number) => {
+        for (const at of asked) {
+          const { series, plain } = grown[at % count]!;
+          assert.equal(jsonOf(series), plain.join(","));
+        }
+      };
+      for (const count of grown.keys()) if (asked.includes(count)) asks(count + 1);
+      for (const [k, own] of branch.entries()) {
+        const before = k === 0 ? grown[from % line.length]! : grown.at(-1)!;
+        grown.push({ series: before.series.append(own), plain: [...before.plain, ...own] });
+        assert.equal(jsonOf(grown.at(-1)!.series), grown.at(-1)!.plain.join(","));
+      }
+      asks(grown.length);
+    }),
+    { numRuns: 60 },
+  );
+});
+
 Deno.test("TokenSeries.of keeps the array it is given, and is EMPTY of no ids", () => {
   assert.equal(TokenSeries.of(new Uint32Array(0)), TokenSeries.EMPTY);
   assert.deepEqual([...TokenSeries.of(Uint32Array.of(3, 1)).toArray()], [3, 1]);

@@ -3,6 +3,7 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import { VerbatimError } from "../core/errors.ts";
+import { type GrownJson, type KnownJson, parseGrowing } from "../core/growing_json.ts";
 import { assertShallow } from "./assert_shallow.ts";
 import { parseWith } from "./parse_with.ts";
 
@@ -14,18 +15,26 @@ export async function readJson(
   context: Context,
   options: { maxBytes: number; emptyIsObject?: boolean },
 ): Promise<unknown> {
-  const text = await readText(context.req.raw, options.maxBytes);
-  if (text === "" && options.emptyIsObject === true) return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    throw new VerbatimError("invalid_request", `The body is not JSON: ${reasonOf(thrown)}`, {
-      details: { field: null, reason: "not JSON" },
-    });
-  }
+  const bytes = await readWhole(context.req.raw, options.maxBytes);
+  if (bytes.length === 0 && options.emptyIsObject === true) return {};
+  const value = parsed(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   assertShallow(value);
   return value;
+}
+
+/** The same of a body that may go on from a known one, by a list in one of `fields`: only what is new is parsed and checked. */
+export async function readGrowingJson(
+  context: Context,
+  options: { maxBytes: number; fields: readonly string[]; known: (bytes: Uint8Array) => KnownJson | null },
+): Promise<GrownJson> {
+  const bytes = await readWhole(context.req.raw, options.maxBytes);
+  const grown = parsed(() => parseGrowing(bytes, options.fields, options.known(bytes)));
+  assertShallow(
+    grown.knownItems === 0
+      ? grown.value
+      : Object.assign({}, grown.value, { [grown.known!.field]: grown.known!.items.slice(grown.knownItems) }),
+  );
+  return grown;
 }
 
 /** The body, checked by `schema`. An unknown field is `unknown_field`, anything else `invalid_request`; both name the field. */
@@ -37,17 +46,28 @@ export async function readBody<T extends z.ZodType>(
   return parseWith(schema, await readJson(context, options), "body");
 }
 
-async function readText(request: Request, maxBytes: number): Promise<string> {
+async function readWhole(request: Request, maxBytes: number): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (Number(declared ?? "0") > maxBytes) throw tooLarge(maxBytes);
   const bytes = await readBytes(request, { maxBytes, isDeclared: declared !== null });
   if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
+  return bytes;
+}
+
+/** What `parse` makes of a body; its failures are the caller's mistakes. */
+function parsed<Value>(parse: () => Value): Value {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
+    return parse();
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) {
+      throw new VerbatimError("invalid_request", `The body is not JSON: ${reasonOf(thrown)}`, {
+        details: { field: null, reason: "not JSON" },
+      });
+    }
+    if (!(thrown instanceof TypeError)) throw thrown;
     throw new VerbatimError("invalid_request", "The body is not UTF-8", {
       details: { field: null, reason: "not UTF-8" },
-      cause,
+      cause: thrown,
     });
   }
 }
@@ -98,8 +118,7 @@ function tooLarge(maxBytes: number): VerbatimError {
 }
 
 /** JSON.parse quotes the input in its message; the quote, which may hold anything, goes neither to caller nor log. */
-function reasonOf(thrown: unknown): string {
-  const message = thrown instanceof Error ? thrown.message : "";
+function reasonOf({ message }: SyntaxError): string {
   if (!message.endsWith("is not valid JSON")) return message;
   return message.startsWith("Unexpected token") ? "Unexpected token" : "Unexpected text";
 }

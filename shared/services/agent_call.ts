@@ -1,9 +1,11 @@
 /** One request of an agent, in no dialect, on its way to becoming a turn. */
 
+import type { KnownJson } from "../core/growing_json.ts";
 import type { AssistantMessage, Conversation } from "../core/message.ts";
 import type { SamplingParams } from "../core/sampling.ts";
 import type { ParserRequest } from "../ports/renderer.ts";
 import type { VersionedTask } from "../ports/task_store.ts";
+import type { KeptRequest } from "./kept_requests.ts";
 import type { Model } from "./model_catalog.ts";
 import type { Answer, Waiter } from "./shared_call.ts";
 
@@ -18,6 +20,10 @@ export interface AgentCall {
   readonly modelName: string;
   readonly dialect: string;
   readonly conversation: Conversation;
+  /** The request's body as parsed, to be kept for the next one; null where it holds no list that could grow. */
+  readonly body: KnownJson | null;
+  /** The request of the task that this one was found to repeat most of, or null. */
+  readonly nearest: KeptRequest | null;
   readonly toolChoice: ParserRequest["toolChoice"];
   /** Sampling the agent asks for. */
   readonly wished: SamplingParams;

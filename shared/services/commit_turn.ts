@@ -1,6 +1,7 @@
 /** The commit of a turn: one atomic write against the task record, tried again while others commit. */
 
 import { VerbatimError } from "../core/errors.ts";
+import type { KnownJson } from "../core/growing_json.ts";
 import type { Located } from "../core/locate.ts";
 import { turnHistory } from "../core/record_history.ts";
 import type { RequestUnits } from "../core/request_units.ts";
@@ -16,6 +17,8 @@ import type { TaskView } from "./task_views.ts";
 export interface Uncommitted {
   readonly turn: Omit<Turn, "detail"> & { readonly detail: Omit<TurnDetail, "history"> };
   readonly units: RequestUnits;
+  /** The request's body, to be kept for the next one. */
+  readonly body: KnownJson | null;
   /** Where it belonged when it was rendered. */
   readonly located: Located | null;
   /** What it was sampled from. */
@@ -78,7 +81,7 @@ export async function commitTurn(
     switch (outcome.kind) {
       case "committed":
         view.add(turn, uncommitted.prompt);
-        view.keepRequest(units);
+        view.keepRequest(turn.record.turn, { body: uncommitted.body, request: units });
         view.head = { task: next, version: outcome.version };
         return { kind: "committed", turn };
       case "repeat_changed":

@@ -1,6 +1,6 @@
 /** The tokens an engine would be given for a request: the series it goes on from, and what to put after it. Nothing is sent here. */
 
-import { locate, type Located } from "../core/locate.ts";
+import { type KnownPrompt, locate, type Located } from "../core/locate.ts";
 import type { Conversation } from "../core/message.ts";
 import type { RequestUnits } from "../core/request_units.ts";
 import type { TaskRecord } from "../core/task.ts";
@@ -26,6 +26,8 @@ export interface PlacedPrompt {
 export interface PromptRequest {
   readonly conversation: Conversation;
   readonly units: RequestUnits;
+  /** A request of the task that it may repeat most of, or null. */
+  readonly known: KnownPrompt | null;
   readonly renderer: Renderer;
   readonly recorded: { readonly task: TaskRecord; readonly view: TaskView } | null;
 }
@@ -35,7 +37,7 @@ export async function placePrompt(request: PromptRequest, signal: AbortSignal): 
   const { conversation, renderer, recorded } = request;
   const located = recorded === null
     ? null
-    : locate(recorded.view.forest, request.units, { echo: recorded.task.settings.echo });
+    : locate(recorded.view.forest, request.units, { echo: recorded.task.settings.echo, known: request.known });
   const extend = located?.extend ?? null;
   const rewriteOf = recorded === null || extend === null || templateKeeps(request, recorded, extend.turn)
     ? null

@@ -28,6 +28,7 @@ import { commitTurn } from "./commit_turn.ts";
 import { tokensLeft } from "./context_length.ts";
 import { type EffectiveSampling, effectiveSampling } from "./effective_sampling.ts";
 import type { TeacherLabeller } from "./label_turn.ts";
+import type { KeptRequest } from "./kept_requests.ts";
 import { placePrompt } from "./place_prompt.ts";
 import { type PreparedTurn, runTurn } from "./run_turn.ts";
 import { type Answer, SharedCall } from "./shared_call.ts";
@@ -86,11 +87,11 @@ export class TurnRecorder {
    * Everything that can fail fails at the waiter.
    */
   begin(agent: AgentCall): Following {
-    const { ids, inFlight, views } = this.#options;
+    const { ids, inFlight } = this.#options;
     const task = agent.read?.task ?? null;
     const units = requestUnits(agent.conversation, {
       selected: matchesMain(task?.settings.main ?? null, agent),
-      known: task === null ? null : views.known(task.uid)?.request ?? null,
+      known: agent.nearest?.request ?? null,
     });
     const effective = effectiveSampling(task?.settings ?? null, agent.wished);
     const digest = repeatDigest(units, effective.sampling, { toolChoice: agent.toolChoice });
@@ -106,6 +107,11 @@ export class TurnRecorder {
     return following;
   }
 
+  /** The request of a task, of those known here, that a body repeats most of; null where there is none. */
+  nearestRequest(task: TaskRecord, body: Uint8Array): KeptRequest | null {
+    return this.#options.views.known(task.uid)?.nearestRequest(body) ?? null;
+  }
+
   /** The turns that were committed when the task was read, for requests that name earlier answers. */
   async turnsOf(read: VersionedTask): Promise<readonly Turn[]> {
     return (await this.#options.views.of(read.task)).turns;
@@ -115,9 +121,10 @@ export class TurnRecorder {
   async countPrompt(agent: AgentCall, signal: AbortSignal): Promise<number> {
     const task = agent.read?.task ?? null;
     const recorded = task?.settings.capture ? { task, view: await this.#options.views.of(task) } : null;
-    const { conversation, model: { renderer } } = agent;
-    const units = requestUnits(conversation, { known: recorded?.view.request ?? null });
-    return (await placePrompt({ conversation, units, renderer, recorded }, signal)).prompt.length;
+    const { conversation, nearest, model: { renderer } } = agent;
+    const units = requestUnits(conversation, { known: nearest?.request ?? null });
+    const known = nearest?.prompt ?? null;
+    return (await placePrompt({ conversation, units, known, renderer, recorded }, signal)).prompt.length;
   }
 
   /** A client's place at a call. One that joined a call under way is given its answer again: a replay. */
@@ -174,7 +181,7 @@ export class TurnRecorder {
 
   async #recorded(running: Running, read: VersionedTask): Promise<Ended> {
     const { store, views, clock, metrics } = this.#options;
-    const { call } = running;
+    const { agent, call } = running;
     const { task } = read;
     const view = await views.of(task);
     const earlier = await this.#earlierAnswer(running, task, view);
@@ -192,6 +199,7 @@ export class TurnRecorder {
           commitTurn({ store, clock, view }, read, {
             turn: generated.turn,
             units: running.units,
+            body: agent.body,
             located: prepared.place,
             prompt: prepared.prompt,
             expectRepeat,
@@ -263,7 +271,7 @@ export class TurnRecorder {
     const known = latestKnown(task, view);
     if (known !== null) assertTurnLeft(known, Math.max(0, inFlight.count(known.uid) - 1));
     const recorded = task === null || view === null ? null : { task, view };
-    const request = { conversation, units: running.units, renderer, recorded };
+    const request = { conversation, units: running.units, known: agent.nearest?.prompt ?? null, renderer, recorded };
     const { located, parent, rewriteOf, rendered, prompt } = await placePrompt(request, call.signal);
     const left = tokensLeft({
       promptTokens: prompt.length,

@@ -2,14 +2,12 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import { Forest } from "../core/forest.ts";
-import type { Message } from "../core/message.ts";
-import { textOf } from "../core/message.ts";
-import type { RequestUnits } from "../core/request_units.ts";
 import type { TaskRecord } from "../core/task.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { Turn } from "../core/turn.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { TaskStore, VersionedTask } from "../ports/task_store.ts";
+import { type KeptRequest, KeptRequests, messageBytes } from "./kept_requests.ts";
 
 /** Failed calls of a task that a process notes. */
 const MOST_FAILURES = 256;
@@ -30,8 +28,8 @@ export class TaskView {
   readonly turns: Turn[] = [];
   /** The record as this process's latest commit left it; null before the first. Others may have changed it since. */
   head: VersionedTask | null = null;
-  #request: RequestUnits | null = null;
-  #requestBytes = 0;
+  /** Requests that became turns here: the next one will repeat most of one of them. */
+  readonly #requests = new KeptRequests();
   readonly #prompts: TokenSeries[] = [];
   readonly #series: TokenSeries[] = [];
   /** Whether a turn's answer went out whole, as far as this process sends it. */
@@ -84,7 +82,7 @@ export class TaskView {
     this.forest.add(record.turn, record.parent, turn.detail.history);
     // Ids, logprobs and their JSON text; the record and the place in the history; what is kept of the request.
     const bytes = 4096 + 12 * turn.observation.length + 20 * turn.completion.length +
-      bytesOf(turn.detail.input?.messages ?? []);
+      messageBytes(turn.detail.input?.messages ?? []);
     this.#bytes += bytes;
     this.#onGrow(this, bytes);
   }
@@ -94,17 +92,21 @@ export class TaskView {
     return this.#failures++ < MOST_FAILURES;
   }
 
-  /** The latest request that became a turn here: the next one will repeat most of it. */
-  get request(): RequestUnits | null {
-    return this.#request;
+  /** The request that became a turn here and of which a body repeats most; null where none is kept. */
+  nearestRequest(body: Uint8Array): KeptRequest | null {
+    return this.#requests.nearest(body);
   }
 
-  /** Keeps a request that became a turn, in the place of the one before. */
-  keepRequest(request: RequestUnits): void {
-    const bytes = bytesOf(request.messages);
-    const more = bytes - this.#requestBytes;
-    this.#request = request;
-    this.#requestBytes = bytes;
+  /** Keeps the request that became a turn. */
+  keepRequest(turn: number, { body, request }: Pick<KeptRequest, "body" | "request">): void {
+    const before = this.#requests.bytes;
+    const { forest } = this;
+    this.#requests.keep({
+      body,
+      request,
+      prompt: { forest, units: request.units, node: forest.turn(turn).node },
+    });
+    const more = this.#requests.bytes - before;
     this.#bytes += more;
     this.#onGrow(this, more);
   }
@@ -158,18 +160,6 @@ export class TaskView {
     this.#reading = reading.catch(() => {});
     await reading;
   }
-}
-
-/** What messages weigh at most: two bytes a character, and something for each of them. */
-function bytesOf(messages: readonly Message[]): number {
-  let characters = 0;
-  for (const message of messages) {
-    characters += typeof message.content === "string" ? message.content.length : textOf(message.content).length;
-    if (message.role !== "assistant") continue;
-    characters += message.form.length + (message.reasoning?.length ?? 0);
-    for (const call of message.toolCalls) characters += call.arguments.length;
-  }
-  return 2 * characters + 512 * messages.length;
 }
 
 /** Views by uid; the least recently used go first when they weigh too much together. */

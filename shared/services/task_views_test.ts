@@ -79,6 +79,6 @@ Deno.test("TaskViews lets a view that is too heavy by itself do its work", async
   assert.equal(views.known(heavy.uid), null);
   assert.ok(views.bytes <= MAX_BYTES);
   // Whoever still holds it may go on with it; it counts no more.
-  view.keepRequest(requestUnits(conversationOf(["u:later"])));
+  view.keepRequest(0, { body: null, request: requestUnits(conversationOf(["u:later"])) });
   assert.ok(views.bytes <= MAX_BYTES && views.known(light.uid) !== null);
 });
