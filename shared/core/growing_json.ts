@@ -3,6 +3,8 @@
  * The result is that of `JSON.parse` over the whole text. It knows neither requests nor messages.
  */
 
+import { Buffer } from "node:buffer";
+
 /** A body as it was parsed. Costs its bytes and what was parsed of its list. */
 export interface KnownJson {
   /** The whole text, UTF-8. */
@@ -89,17 +91,17 @@ function parseFrom(bytes: Uint8Array, known: KnownJson, shared: number): GrownJs
   return { value, knownItems: shared, known: { bytes, field, start, ends, items } };
 }
 
-/** Number of leading bytes in common. Compares words where both arrays lie on them. */
+const LARGEST_BLOCK = 1 << 16;
+const SMALLEST_BLOCK = 1 << 6;
+
+/** Number of leading bytes in common: by blocks as long as they are equal, then by smaller ones. */
 function commonLength(left: Uint8Array, right: Uint8Array): number {
   const most = Math.min(left.length, right.length);
   let at = 0;
-  if (left.byteOffset % 4 === 0 && right.byteOffset % 4 === 0) {
-    const words = most >>> 2;
-    const a = new Uint32Array(left.buffer, left.byteOffset, words);
-    const b = new Uint32Array(right.buffer, right.byteOffset, words);
-    let word = 0;
-    while (word < words && a[word] === b[word]) word++;
-    at = 4 * word;
+  for (let block = LARGEST_BLOCK; block >= SMALLEST_BLOCK; block >>>= 2) {
+    while (at + block <= most && Buffer.compare(left.subarray(at, at + block), right.subarray(at, at + block)) === 0) {
+      at += block;
+    }
   }
   while (at < most && left[at] === right[at]) at++;
   return at;

@@ -99,13 +99,18 @@ Deno.test("What is no JSON, or no UTF-8, is refused as ever, known or not", () =
   assert.throws(() => parseGrowing(cut, FIELDS, known), TypeError);
 });
 
-Deno.test("Bytes that lie on no word are compared like any", () => {
-  const text = '{"messages":[{"a":"0123456789"},{"b":2}]}';
-  const { known } = parseGrowing(bytesOf(text), FIELDS);
-  for (let offset = 0; offset < 4; offset++) {
-    const shifted = new Uint8Array(text.length + 8).subarray(offset, offset + text.length);
-    shifted.set(bytesOf(text));
-    assert.equal(sharedItems(shifted, known!), 2);
-    assert.deepEqual(parseGrowing(shifted, FIELDS, known).value, JSON.parse(text));
-  }
+Deno.test("What two long bodies have in common is found to the byte, wherever they part", () => {
+  const items = Array.from({ length: 300 }, (_, k) => JSON.stringify({ text: `${k} `.repeat(k) }));
+  const text = `{"messages":[${items.join(",")}]}`;
+  const bytes = bytesOf(text);
+  const { known } = parseGrowing(bytes, FIELDS);
+  assert.ok(bytes.length > 100_000);
+  fc.assert(
+    fc.property(fc.nat(bytes.length - 1), (at) => {
+      const other = bytes.slice();
+      other[at]! ^= 1;
+      assert.equal(sharedItems(other, known!), known!.ends.filter((end) => end <= at).length);
+    }),
+    { numRuns: 500 },
+  );
 });

@@ -56,7 +56,7 @@ export class TokenSeries {
    * Each series keeps the text of its own ids, so that a prefix is spelled out once, however many prompts begin with it.
    */
   jsonBetween(before: string, after: string): Uint8Array<ArrayBuffer> {
-    const parts = this.#texts();
+    const parts = TokenSeries.#texts(this);
     const encoder = new TextEncoder();
     const [head, tail] = [encoder.encode(before), encoder.encode(after)];
     const bytes = new Uint8Array(head.length + joinedLength(parts) + tail.length);
@@ -66,11 +66,11 @@ export class TokenSeries {
     return bytes;
   }
 
-  /** The texts that make up this series' text, the last first. Where they have become many, old ones are joined. */
-  #texts(): Uint8Array[] {
+  /** The texts that make up a series, the last first. Where they have become many, old ones are joined. */
+  static #texts(series: TokenSeries): Uint8Array[] {
     const parts: Uint8Array[] = [];
     const single: TokenSeries[] = [];
-    for (let node: TokenSeries | null = this; node !== null;) {
+    for (let node: TokenSeries | null = series; node !== null;) {
       if (node.#joined !== null) {
         parts.push(node.#joined.text);
         node = node.#joined.before;

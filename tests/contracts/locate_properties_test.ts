@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { Forest, forestOf, type HistoryEvent } from "../../shared/core/forest.ts";
 import { historyOf, type TurnEntry } from "../../shared/core/forest_node.ts";
-import { locate, type Located } from "../../shared/core/locate.ts";
+import { type KnownPrompt, locate, type Located } from "../../shared/core/locate.ts";
 import { requestHistory, turnHistory } from "../../shared/core/record_history.ts";
 import { repeatDigest } from "../../shared/core/repeat_digest.ts";
-import { requestUnits } from "../../shared/core/request_units.ts";
+import { type RequestUnits, requestUnits } from "../../shared/core/request_units.ts";
 import { leaves } from "../../shared/core/leaves.ts";
 import { judge, verdictOnArrival } from "../../shared/core/verdict.ts";
 import { type Earlier, plainLocate } from "./plain_locate.ts";
@@ -114,6 +114,31 @@ Deno.test("requestUnits gives equal units and an equal repeat digest however a r
         assert.deepEqual(styled.units.map((unit) => unit.hash), plain.units.map((unit) => unit.hash));
         assert.equal(repeatDigest(styled, { temperature: 1 }), repeatDigest(plain, { temperature: 1.0 }));
         assert.notEqual(repeatDigest(styled, { temperature: 1 }), repeatDigest(styled, {}));
+      }
+    }),
+    RUNS,
+  );
+});
+
+Deno.test("a request that begins like a known one is placed as one that is read from its beginning", () => {
+  fc.assert(
+    fc.property(moves, fc.array(fc.nat(3), { minLength: 1, maxLength: 8 }), (made, styles) => {
+      const forest = new Forest();
+      const earlier: { request: RequestUnits; prompt: KnownPrompt }[] = [];
+      for (const [k, request] of requestsOf(made).entries()) {
+        const style = styles[k % styles.length]!;
+        const plain = requestUnits(write(request, style));
+        for (const known of earlier.slice(-4)) {
+          const again = requestUnits(write(request, style), { known: known.request });
+          assert.deepEqual(again, plain);
+          for (const echo of ["lenient", "strict"] as const) {
+            const { comparisons: _counted, ...found } = locate(forest, again, { echo, known: known.prompt });
+            const { comparisons: _all, ...wanted } = locate(forest, plain, { echo });
+            assert.deepEqual(found, wanted);
+          }
+        }
+        send(forest, request, style);
+        earlier.push({ request: plain, prompt: { forest, units: plain.units, node: forest.entries.at(-1)!.node } });
       }
     }),
     RUNS,
