@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
+import { openPostgresStore } from "../../shared/adapters/postgres_store.ts";
 import { createMemoryStore } from "../../shared/adapters/memory_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { locate } from "../../shared/core/locate.ts";
@@ -16,6 +17,7 @@ import { byteTokenizer } from "../fixtures/byte_tokenizer.ts";
 import { createRecorderWorld, makeRenderer, type RecorderWorld } from "../fixtures/recorder_world.ts";
 import { seededRandom } from "../fixtures/seeded_random.ts";
 import { spyOnStore, type SpyStore } from "../fixtures/spy_store.ts";
+import { emptyDatabase, testOnPostgres } from "./postgres_harness.ts";
 import { type KvSpy, spyOnKv } from "./kv_spy.ts";
 
 const TURNS = 400;
@@ -30,13 +32,20 @@ interface Watched {
   readonly kv: KvSpy | null;
 }
 
-const STORES: Record<string, () => Promise<Watched>> = {
-  "a memory store": () => Promise.resolve({ spy: spyOnStore(createMemoryStore()), kv: null }),
-  "a KV store": async () => {
-    const kv = spyOnKv(await Deno.openKv(":memory:"));
-    return { kv, spy: spyOnStore(openDenoKvStore({ kv: kv.kv, clock: systemClock, maxChecks: 40 })) };
-  },
-};
+testScale("a memory store", () => Promise.resolve({ spy: spyOnStore(createMemoryStore()), kv: null }));
+
+testScale("a KV store", async () => {
+  const kv = spyOnKv(await Deno.openKv(":memory:"));
+  return { kv, spy: spyOnStore(openDenoKvStore({ kv: kv.kv, clock: systemClock, maxChecks: 40 })) };
+});
+
+testOnPostgres("a Postgres store at scale", (database) => {
+  testScale("a Postgres store", async () => {
+    const { url } = database();
+    await emptyDatabase(url);
+    return { kv: null, spy: spyOnStore(openPostgresStore({ url, clock: systemClock })) };
+  });
+});
 
 /** A tokenizer that counts what it encodes. */
 function countingTokenizer(): Tokenizer & { encoded: number } {
@@ -110,7 +119,8 @@ async function playTurns(
   }
 }
 
-for (const [name, open] of Object.entries(STORES)) {
+/** The same for every store. */
+function testScale(name: string, open: () => Promise<Watched>): void {
   Deno.test(`a turn costs the same at turn 10 and at turn ${TURNS}: over ${name} it reads the task's record alone`, async () => {
     const watched = await open();
     const tokenizer = countingTokenizer();
