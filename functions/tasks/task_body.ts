@@ -95,8 +95,8 @@ export function turnBody(turn: Turn, judged: JudgedTask): Record<string, unknown
 /** What is known of the teacher's action, in a turn that it executed. */
 function teacherPart({ teacher }: TurnRecord): Record<string, unknown> {
   if (teacher === undefined) return {};
-  const { model, weightVersion: weight_version, droppedCalls: dropped_calls } = teacher;
-  return { teacher: { model, weight_version, dropped_calls } };
+  const { model, weightVersion: weight_version, droppedCalls: dropped_calls, leftOut: left_out } = teacher;
+  return { teacher: { model, weight_version, dropped_calls, left_out } };
 }
 
 function iso(epochMs: number): string {

@@ -41,6 +41,8 @@ export interface TeacherAction {
   readonly weightVersion: string | null;
   /** Calls that it made at once with the one that was executed, and that were not. */
   readonly droppedCalls: number;
+  /** What it thought or said beside its decision that the student's format can't say at this place. */
+  readonly leftOut: readonly ("reasoning" | "text")[];
 }
 
 /** What of a turn is small and bounded: the record. Its arrays and its detail stand beside it. */

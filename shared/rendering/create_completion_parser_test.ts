@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { parsePieces, parseWhole, randomFrom, splitRandomly } from "../../tests/fixtures/parse_completion.ts";
+import {
+  parsePieces,
+  parserOptions,
+  parseWhole,
+  randomFrom,
+  splitRandomly,
+} from "../../tests/fixtures/parse_completion.ts";
 import { optionsOf, type ParserVector, readParserVectors } from "../../tests/fixtures/parser_vectors.ts";
 import type { ParsedCompletion } from "../ports/completion_parser.ts";
 
@@ -90,6 +96,31 @@ Deno.test("createCompletionParser takes reasoning of channels beside calls of an
     '<tool_call>{"name": "noop"}</tool_call>';
   const result = parseWhole({ toolCallParser: "qwen25", reasoningParser: "gpt-oss" }, text);
   assert.deepEqual([result.reasoning, result.toolCalls], ["r", [{ name: "noop", arguments: "{}" }]]);
+});
+
+Deno.test("createCompletionParser reads a recipient in the header that the generation prompt began", () => {
+  const parsers = { toolCallParser: "gpt-oss", reasoningParser: "gpt-oss" };
+  const body = '<|message|>{"city": "Bonn"}<|call|>';
+  for (
+    const header of [
+      " to=functions.get_weather<|channel|>commentary json",
+      "to=get_weather<|channel|>commentary <|constrain|>json",
+    ]
+  ) {
+    const options = parserOptions(parsers);
+    for (const pieces of [[header + body], (header + body).split("")]) {
+      const { result } = parsePieces(options, pieces);
+      assert.deepEqual([result.toolCalls, result.content, result.parse.status], [
+        [{ name: "get_weather", arguments: '{"city": "Bonn"}' }],
+        null,
+        "ok",
+      ]);
+    }
+  }
+  for (const text of ["to=be or not", "to=be<|channel|>", "to", " to=a b<|channel|>final<|message|>c"]) {
+    const { result } = parsePieces(parserOptions(parsers), [text]);
+    assert.deepEqual(result.toolCalls, [], text);
+  }
 });
 
 Deno.test("createCompletionParser releases text, and each call, as soon as it is certain", () => {

@@ -3,18 +3,13 @@
  * neither tasks nor how turns are kept.
  */
 
-import { type CanonicalAction, isSameAction, readAction } from "../core/canonical_action.ts";
+import type { CanonicalAction } from "../core/canonical_action.ts";
 import { VerbatimError } from "../core/errors.ts";
 import type { Conversation } from "../core/message.ts";
 import { isConstrained, type SamplingParams } from "../core/sampling.ts";
-import type { ParsedCompletion } from "../ports/completion_parser.ts";
-import type { Renderer } from "../ports/renderer.ts";
-import { cutAtStop } from "./cut_at_stop.ts";
-import { countCalls } from "./generate.ts";
 import type { TeacherLabeller } from "./label_turn.ts";
-import { CompletionReader } from "./read_completion.ts";
-import { ANYWHERE, renderAction } from "./render_action.ts";
 import { type SampleEvent, type SampleRequest, withStops } from "./sample.ts";
+import { sayAsStudent, type StudentAction } from "./say_as_student.ts";
 
 /** What the policy would be asked, and who is asked in its place. */
 export interface TeacherTurnRequest extends SampleRequest {
@@ -32,9 +27,7 @@ export interface TeacherTurnRequest extends SampleRequest {
  * `teacher_failed`: it never becomes the student's.
  */
 export async function* teacherTurn(request: TeacherTurnRequest, signal: AbortSignal): AsyncGenerator<SampleEvent> {
-  const { labeller, conversation, model: { renderer } } = request;
-  const limit = request.sampling.max_new_tokens ?? Infinity;
-  const stops = withStops(request.model, request.sampling);
+  const { labeller, conversation } = request;
   const label = await labeller.label({ conversation }, {
     maxTokens: request.sampling.max_new_tokens ?? null,
     rid: request.rid,
@@ -43,29 +36,10 @@ export async function* teacherTurn(request: TeacherTurnRequest, signal: AbortSig
     grammar: teachersGrammar(request),
   }, signal);
   if (label.action === null) throw failed(label.reason);
-  const rendered = await studentTokens(label.action, request, signal);
-  const cut = cutAtStop(rendered, stops, renderer.tokenizer);
-  if (cut === null) throw failed("the student's format does not end its action");
-  if (cut.ids.length > limit) {
-    throw failed(`its action takes ${cut.ids.length} tokens in the student's format, and the turn has ${limit} left`);
-  }
-  const reader = new CompletionReader({
-    decoder: renderer.tokenizer.decoder(),
-    parser: renderer.parser(request),
-    stopTokenIds: new Set(stops.stop_token_ids),
-    stopStrings: stops.stop ?? [],
-  });
-  const ids = Array.from(cut.ids);
-  const logprobs = ids.map(() => 0);
-  const pushed = reader.push(ids, logprobs);
-  const rest = reader.finish(cut.finish);
-  // What a stop of the agent's own cuts off is missing, as it would be of the student's reply.
-  const expected = cut.ids.length === rendered.length ? label.action : null;
-  if (!says(rest.completion.parsed, expected, renderer)) {
-    throw failed("the student's format does not say what it decided");
-  }
-  yield { type: "tokens", ids, logprobs, ...pushed };
   const { droppedCalls, sampling, weightVersion } = label;
+  const { pushed, rest, leftOut } = await saidBy(request, label.action, signal);
+  const { ids, logprobs } = rest.completion;
+  yield { type: "tokens", ids: Array.from(ids), logprobs, ...pushed };
   yield {
     type: "end",
     ...rest,
@@ -74,8 +48,23 @@ export async function* teacherTurn(request: TeacherTurnRequest, signal: AbortSig
     weightVersions: [],
     resumed: 0,
     waitedMs: 0,
-    teacher: { sampling, said: { model: labeller.name, weightVersion, droppedCalls } },
+    teacher: { sampling, said: { model: labeller.name, weightVersion, droppedCalls, leftOut } },
   };
+}
+
+/** The action in the student's format, if that has it and the turn has room for it. */
+async function saidBy(
+  { conversation, model, sampling, ...reading }: TeacherTurnRequest,
+  action: CanonicalAction,
+  signal: AbortSignal,
+): Promise<StudentAction> {
+  const place = { ...reading, conversation, renderer: model.renderer, stops: withStops(model, sampling) };
+  const said = await sayAsStudent(action, place, signal);
+  if ("reason" in said) throw failed(said.reason);
+  const { length } = said.rest.completion.ids;
+  const limit = sampling.max_new_tokens ?? Infinity;
+  if (length <= limit) return said;
+  throw failed(`its action takes ${length} tokens in the student's format, and the turn has ${limit} left`);
 }
 
 /**
@@ -94,39 +83,7 @@ function teachersGrammar({ sampling, labeller, model }: TeacherTurnRequest): Sam
   return { json_schema, regex, ebnf, structural_tag };
 }
 
-async function studentTokens(
-  action: CanonicalAction,
-  { conversation, model }: TeacherTurnRequest,
-  signal: AbortSignal,
-): Promise<Uint32Array> {
-  const { tools, settings } = conversation;
-  try {
-    return await renderAction(action, model.renderer, {
-      conversation: { ...ANYWHERE, tools, settings },
-      priorCalls: countCalls(conversation),
-      signal,
-    });
-  } catch (cause) {
-    signal.throwIfAborted();
-    if (!(cause instanceof VerbatimError)) throw cause;
-    throw failed(`${cause.code}: ${cause.message}`, { cause });
-  }
-}
-
-/** Whether a reply is whole and says this; of a student that does not reason, reasoning aside. */
-function says(parsed: ParsedCompletion, expected: CanonicalAction | null, renderer: Renderer): boolean {
-  if (parsed.parse.status !== "ok") return false;
-  if (expected === null) return true;
-  const { reasoning, ...unreasoned } = expected;
-  const wanted = renderer.reasoningParser === null || reasoning === undefined ? unreasoned : expected;
-  const read = readAction(parsed);
-  return read.action !== null && isSameAction(read.action, wanted);
-}
-
-function failed(
-  reason: string,
-  options: { readonly retryable?: boolean; readonly cause?: unknown } = {},
-): VerbatimError {
+function failed(reason: string, options: { readonly retryable?: boolean } = {}): VerbatimError {
   return new VerbatimError("teacher_failed", `The turn is the teacher's, and it can't be had: ${reason}`, {
     details: { reason },
     ...options,

@@ -80,7 +80,7 @@ Deno.test("a prefix is the teacher's, examples aside, and the policy goes on fro
   }
   await assertHolds(task);
   const [turn] = await gateway.turns(task.id);
-  assert.deepEqual(turn.teacher, { model: "teacher", weight_version: "t1", dropped_calls: 0 });
+  assert.deepEqual(turn.teacher, { model: "teacher", weight_version: "t1", dropped_calls: 0, left_out: [] });
   assert.deepEqual([turn.weight_versions, turn.finish_reason, turn.relation], [[], "tool_calls", "root"]);
   assert.equal(turn.sampling.temperature, 0);
   assert.equal((await gateway.task(task.id)).capture.valid, true);

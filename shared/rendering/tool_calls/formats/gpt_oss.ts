@@ -23,7 +23,11 @@ export const HARMONY: ChannelSyntax = {
   headerStarts: STARTS,
   headerParts: ["<|channel|>", "<|constrain|>"],
   headerEnds: ["<|message|>"],
-  opening: null,
+  // A recipient may also be named where the generation prompt left off: within the header that it began.
+  opening: {
+    whole: /^ ?to=[^\s<]{1,128}<\|channel\|>[^<]{1,64}(?:<\|constrain\|>[^<]{1,64})?$/,
+    part: /^ ?(?:t|to|to=[^\s<]{0,128}(?:<[^]{0,160})?)?$/,
+  },
   ends: ENDS,
   framing: [],
   messageOf,
