@@ -23,6 +23,9 @@ export interface SseOptions {
 /** How long the error frame has to leave: breaking the connection drops what the host has not sent yet. */
 const BREAK_AFTER_MS = 50;
 
+/** Ends a wait for silence; made once, since an abort without a reason makes an error each time. */
+const HEARD = new Error("There is something to send");
+
 const encoder = new TextEncoder();
 
 /**
@@ -89,7 +92,7 @@ async function within(work: Promise<void>, options: { clock: Clock; keepAliveMs:
   try {
     return await Promise.race([work.then(() => true), silence]);
   } finally {
-    timer.abort();
+    timer.abort(HEARD);
   }
 }
 
