@@ -97,12 +97,6 @@ export function composeGenerations(
 function enginePlace(environment: Environment): EnginePlace {
   if (environment.SGLANG_ROUTER_URL !== undefined) return { type: "router", url: environment.SGLANG_ROUTER_URL };
   const [worker, ...more] = new Set(environment.ROLLOUT_EXTERNAL_ENGINE_ADDRS ?? []);
-  if (more.length > 0) {
-    throw new VerbatimError(
-      "not_ready",
-      "ROLLOUT_EXTERNAL_ENGINE_ADDRS names several workers: put a router before them and set SGLANG_ROUTER_URL",
-    );
-  }
   if (worker !== undefined) return { type: "workers", urls: [worker, ...more] };
   throw new VerbatimError(
     "not_ready",

@@ -1,6 +1,6 @@
 /** Questions that SGLang has renamed: workers know both names, released routers the old one alone. It knows no wire. */
 
-import { VerbatimError } from "../core/errors.ts";
+import { EngineFailure } from "./engine_failure.ts";
 
 /** A question by its present name, and the one it had. */
 export interface RenamedPath {
@@ -21,7 +21,7 @@ export async function askByEitherName<T>(
   try {
     return await ask(path);
   } catch (cause) {
-    if (!(cause instanceof VerbatimError) || cause.details?.engine_status !== 404) throw cause;
+    if (!(cause instanceof EngineFailure) || cause.status !== 404) throw cause;
     return await ask(oldPath);
   }
 }

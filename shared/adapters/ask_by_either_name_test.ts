@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { VerbatimError } from "../core/errors.ts";
 import { askByEitherName, MODEL_INFO } from "./ask_by_either_name.ts";
+import { EngineFailure } from "./engine_failure.ts";
 
 /** Asks somebody who answers with these statuses, by path; 200 is the path. */
 async function ask(statuses: Readonly<Record<string, number>>): Promise<string> {
@@ -8,7 +8,7 @@ async function ask(statuses: Readonly<Record<string, number>>): Promise<string> 
     const status = statuses[path];
     if (status === 200) return Promise.resolve(path);
     if (status === undefined) return Promise.reject(new TypeError("not asked"));
-    return Promise.reject(new VerbatimError("engine_failed", path, { details: { engine_status: status } }));
+    return Promise.reject(new EngineFailure("refused", path, { status }));
   });
 }
 

@@ -1,7 +1,7 @@
 /** Reads the data of server-sent events from a byte stream. */
 
 /** Yields each event's data. Lines may be cut anywhere; a last event without its blank line is not an event. */
-export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+export async function* readSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let data: string[] = [];
   for await (const line of linesOf(body)) {
     if (line === "") {
@@ -14,7 +14,7 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
 }
 
 /** Whole lines without their ends. The pieces of a long line are joined once, so that its cost is its length. */
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pieces: string[] = [];
   for await (const bytes of body) {

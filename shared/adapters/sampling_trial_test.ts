@@ -158,7 +158,7 @@ Deno.test("a trial that a weight update takes away is made again", async () => {
   const engine = withSamplingTrials({
     ...it.engine,
     async *generate(request, signal) {
-      if (calls++ > 0) return yield* it.engine.generate({ ...request, sampling: {} }, signal);
+      if (calls++ > 0) return yield* it.engine.generate({ ...request, sampling: { max_new_tokens: 3 } }, signal);
       const gone = { message: "Aborted", weightVersions: [], promptTokens: null, cachedTokens: null };
       yield { type: "aborted", ...gone };
     },

@@ -1,7 +1,7 @@
 /** A place in JSON bytes that come in pieces. It reads single tokens, and does not know what they mean. */
 
 import { NumberReader } from "./scan_number.ts";
-import { inconsistent } from "./sglang_failure.ts";
+import { inconsistent } from "./engine_failure.ts";
 
 const OPEN = 91;
 const CLOSE = 93;

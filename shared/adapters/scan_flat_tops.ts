@@ -1,6 +1,6 @@
 /** Top lists that come as two flat arrays, logprobs and ids, row by row. It checks what it is given and knows no JSON. */
 
-import { inconsistent } from "./sglang_failure.ts";
+import { inconsistent } from "./engine_failure.ts";
 
 /** What the lists are held to. */
 export interface FlatTopsExpectation {

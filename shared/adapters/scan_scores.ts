@@ -5,10 +5,11 @@
 
 import type { TeacherScoreRequest } from "../ports/teacher.ts";
 import { Base64Words } from "./base64_words.ts";
+import { inconsistent } from "./engine_failure.ts";
 import { CompactRowReader } from "./scan_compact_row.ts";
 import { ByteCursor } from "./scan_cursor.ts";
 import { FlatTops } from "./scan_flat_tops.ts";
-import { failureOfAbort, inconsistent, isObject } from "./sglang_failure.ts";
+import { failureOfAbort, isObject } from "./sglang_failure.ts";
 
 /** What a reply is checked against: the request, in the vocabulary that ids are in. */
 export type ScanExpectation = Omit<TeacherScoreRequest, "rid"> & { readonly vocabSize: number };
@@ -129,7 +130,7 @@ export class ScoreScanner {
   finish(): ScannedReply {
     this.push(new Uint8Array([0x20]));
     const finish = this.#small.get("finish_reason");
-    if (isObject(finish) && finish.type === "abort") throw failureOfAbort(finish, false);
+    if (isObject(finish) && finish.type === "abort") throw failureOfAbort(finish);
     if (this.#place !== "end") throw inconsistent("The engine's reply is cut off", this.#where());
     const { prompt, response, topK, tokenIds } = this.#expected;
     const counted = this.#small.get("prompt_tokens");

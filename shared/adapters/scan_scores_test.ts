@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { VerbatimError } from "../core/errors.ts";
+import { EngineFailure } from "./engine_failure.ts";
 import { type ScanExpectation, type ScannedReply, ScoreScanner } from "./scan_scores.ts";
 
 const VOCABULARY = 1000;
@@ -175,7 +175,7 @@ Deno.test("ScoreScanner judges a reply read by whole rows as one read byte by by
       return read();
     } catch (error) {
       assert.ok(isInconsistent(error));
-      return error.code;
+      return "inconsistent";
     }
   };
   fc.assert(
@@ -271,11 +271,11 @@ Deno.test("ScoreScanner tells an abort from a lie", () => {
     meta_info: { input_token_logprobs: [], finish_reason: { type: "abort", message: "Abort by user" } },
   });
   assert.throws(() => scan(expected, text), {
-    code: "engine_failed",
-    details: { engine_message: "Abort by user", aborted: true },
+    kind: "aborted",
+    engineMessage: "Abort by user",
   });
 });
 
-function isInconsistent(error: unknown): error is VerbatimError {
-  return error instanceof VerbatimError && error.code === "engine_inconsistent";
+function isInconsistent(error: unknown): error is EngineFailure {
+  return error instanceof EngineFailure && error.kind === "inconsistent";
 }

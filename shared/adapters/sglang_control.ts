@@ -12,9 +12,6 @@ export interface SglangControlOptions {
   readonly logger: Logger;
 }
 
-/** How long a worker may take for a question. */
-const QUESTION_MS = 3000;
-
 /** Where an action goes, and how long a worker may take for it. */
 const ROUTES: Readonly<Record<EngineAction, { readonly path: string; readonly timeoutMs: number }>> = {
   /** In mode `abort` it waits for running requests to end. */
@@ -29,6 +26,8 @@ const ROUTES: Readonly<Record<EngineAction, { readonly path: string; readonly ti
   resume_memory: { path: "/resume_memory_occupation", timeoutMs: 300_000 },
 };
 
+const CHANGES_WEIGHTS: ReadonlySet<EngineAction> = new Set(["update_from_disk", "set_version"]);
+
 /** Longest message of a worker that is passed on. */
 const MOST_MESSAGE = 500;
 
@@ -36,21 +35,11 @@ const MOST_MESSAGE = 500;
 export function createSglangControl({ workers, logger }: SglangControlOptions): EngineControl {
   const send = workers.fetch;
 
-  async function ask(url: string, path: string, signal: AbortSignal): Promise<unknown> {
-    const response = await send(`${url}${path}`, {
-      headers: workers.headers(),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(QUESTION_MS)]),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${path} answers ${response.status}`);
-    return JSON.parse(text);
-  }
-
   async function stateOf(worker: ListedWorker, signal: AbortSignal): Promise<WorkerState> {
     const { url } = worker;
     const [model, load] = await Promise.allSettled([
-      ask(url, "/model_info", signal),
-      ask(url, "/v1/loads?include=core", signal).catch(() => ask(url, "/get_load", signal)),
+      workers.ask(url, "/model_info", signal),
+      workers.ask(url, "/v1/loads?include=core", signal).catch(() => workers.ask(url, "/get_load", signal)),
     ]);
     const info = model.status === "fulfilled" && isObject(model.value) ? model.value : {};
     const { running, queued } = loadOf(load.status === "fulfilled" ? load.value : null);
@@ -63,9 +52,13 @@ export function createSglangControl({ workers, logger }: SglangControlOptions): 
       weightVersion: textOf(info.weight_version),
       running,
       queued,
-      circuit: "unknown",
-      inFlight: null,
+      ...standingOf(url),
     };
+  }
+
+  function standingOf(url: string): Pick<WorkerState, "circuit" | "inFlight"> {
+    const standing = workers.servedBy(url) === null ? null : workers.pool.standing(url);
+    return standing ?? { circuit: "unknown", inFlight: null };
   }
 
   async function actOn(
@@ -118,8 +111,11 @@ export function createSglangControl({ workers, logger }: SglangControlOptions): 
 
   return {
     async workers(signal) {
-      const { workers: listed } = await workers.list(signal);
-      return await Promise.all(listed.map((worker) => stateOf(worker, signal)));
+      const { notes } = workers.versions;
+      const list = await workers.list(signal);
+      const states = await Promise.all(list.workers.map((worker) => stateOf(worker, signal)));
+      workers.told(list, states.map(({ url, weightVersion }) => ({ url, version: weightVersion })), notes);
+      return states;
     },
 
     async act(action, body, signal) {
@@ -132,6 +128,8 @@ export function createSglangControl({ workers, logger }: SglangControlOptions): 
         workers: results.length,
         failed: results.filter(({ ok }) => !ok).map(({ url, status, message }) => ({ url, status, message })),
       });
+      // What is sampled from now on is measured against the new weights.
+      if (CHANGES_WEIGHTS.has(action)) await workers.learnVersions(signal);
       return results;
     },
   };

@@ -106,11 +106,9 @@ Deno.test("act sends every action to every worker, with SGLang's own bodies", as
     const results = await control.act(action, body, never);
     const good = { ok: true, status: 200, message: "done" };
     assert.deepEqual(results, [{ url: "http://a", ...good }, { url: "http://b", ...good }]);
-    assert.deepEqual(requests.map(({ method, url }) => [method, url]), [
-      ["POST", `http://a${path}`],
-      ["POST", `http://b${path}`],
-    ]);
-    assert.deepEqual(JSON.parse(requests[0]!.body), sent);
+    const posted = requests.filter(({ method }) => method === "POST");
+    assert.deepEqual(posted.map(({ url }) => url), [`http://a${path}`, `http://b${path}`]);
+    assert.deepEqual(JSON.parse(posted[0]!.body), sent);
   }
 });
 

@@ -1,20 +1,21 @@
-/** An SGLang worker, or a router before several, behind the Engine port. It knows tokens, not messages. */
+/** SGLang workers, alone, several or behind a router, as the Engine port. It knows tokens, not messages. */
 
-import { VerbatimError } from "../core/errors.ts";
-import type { SamplingParams } from "../core/sampling.ts";
-import { TokenSeries } from "../core/token_series.ts";
 import type { Background } from "../ports/background.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Engine, EngineChunk, EngineInfo, EngineRequest, ScoreRequest } from "../ports/engine.ts";
+import type { Engine, EngineChunk, EngineInfo, EngineRequest } from "../ports/engine.ts";
 import type { Logger } from "../ports/logger.ts";
 import { askByEitherName, MODEL_INFO } from "./ask_by_either_name.ts";
+import { EngineFailure, inconsistent, verbatimErrorOf } from "./engine_failure.ts";
 import { readSse } from "./read_sse.ts";
 import { abortOnWorkers } from "./sglang_abort.ts";
-import { failureOfEvent, failureOfStatus, inconsistent, isObject, RetryableFailure } from "./sglang_failure.ts";
+import { attemptId, generateBody, parseReply, scoreBody } from "./sglang_body.ts";
+import { checkRequest } from "./sglang_check.ts";
+import { failureOfEvent, failureOfStatus, isObject } from "./sglang_failure.ts";
 import { ReplyReader } from "./sglang_reply.ts";
 import { checkScores } from "./sglang_scores.ts";
 import { SglangWorkers } from "./sglang_workers.ts";
-import { SilenceWatch } from "./silence_watch.ts";
+import { WorkerCall } from "./worker_call.ts";
+import type { WorkerLease } from "./worker_pool.ts";
 
 /** What the adapter needs. */
 export type SglangEngineOptions =
@@ -30,7 +31,7 @@ export type SglangEngineOptions =
 export interface SglangEngineSettings {
   /** Ids are below it, in and out. */
   readonly vocabSize: number;
-  /** How long an engine that can't take a request is tried again. */
+  /** How long a request that fails before its first token is tried again, from its first failure on. */
   readonly retryMs: number;
   /** Longest silence of a running request. */
   readonly idleTimeoutMs: number;
@@ -46,141 +47,150 @@ const LONGEST_BACKOFF_MS = 2000;
 
 /** Makes the adapter. Nothing is sent before the first call. */
 export function createSglangEngine(options: SglangEngineOptions): Engine {
-  const { clock, logger } = options;
+  const { clock, logger, background } = options;
   const workers = "workers" in options ? options.workers : new SglangWorkers({
     place: { type: "router", url: options.url },
     apiKey: options.apiKey,
     clock,
     fetch: options.fetch,
   });
-  const send = workers.fetch;
-  const url = workers.place.type === "router" ? workers.place.url : workers.place.urls[0];
+  const settings = { workers, idleTimeoutMs: options.idleTimeoutMs, clock, logger, background };
 
-  /** One POST to /generate. The watch aborts it after a silence; whoever gets the answer ends the watch. */
-  async function post(
-    body: Uint8Array<ArrayBuffer>,
-    routingKey: string | null,
+  /** One attempt: deltas, then an end or an abort. Whatever else ends it is thrown as an `EngineFailure`. */
+  async function* attempt(
+    request: EngineRequest,
+    rid: string,
+    lease: WorkerLease,
     signal: AbortSignal,
-  ): Promise<{ response: Response; watch: SilenceWatch }> {
-    const watch = new SilenceWatch(clock, options.idleTimeoutMs, workers.pauses.of(null));
-    try {
-      const response = await send(`${url}/generate`, {
-        method: "POST",
-        headers: workers.headers(routingKey),
-        body,
-        signal: AbortSignal.any([signal, watch.signal]),
-      });
-      watch.heard();
-      return { response, watch };
-    } catch (cause) {
-      watch.end();
-      signal.throwIfAborted();
-      watch.signal.throwIfAborted();
-      throw new RetryableFailure(unreachable(cause));
-    }
-  }
-
-  async function* attempt(request: EngineRequest, rid: string, signal: AbortSignal): AsyncGenerator<EngineChunk> {
+  ): AsyncGenerator<EngineChunk> {
     const reader = new ReplyReader({
       promptTokens: request.input.length,
       vocabSize: options.vocabSize,
       maxNewTokens: request.sampling.max_new_tokens ?? Infinity,
+      versions: workers.versions.watch(workers.servedBy(lease.url)),
     });
-    const call = await post(generateBody(request, rid), request.routingKey, signal);
+    const body = generateBody(request, rid);
+    const call = new WorkerCall(settings, { lease, rid, body, routingKey: request.routingKey, signal });
     try {
-      if (!call.response.ok) {
-        const text = await call.response.text();
-        throw failureOfStatus(call.response.status, text, call.response.headers.get("retry-after"));
+      let end: EngineChunk | null = null;
+      for await (const reply of request.stream ? framesOf(call) : [parseReply(await call.text())]) {
+        const chunks = reader.read(reply);
+        learnFrom(reply, lease.url);
+        for (const chunk of chunks) {
+          // The end is only believed once the answer itself has ended well. What comes after an abort changes nothing.
+          if (chunk.type === "end") {
+            end = chunk;
+            continue;
+          }
+          if (chunk.type === "aborted") call.finished();
+          yield chunk;
+          if (chunk.type === "aborted") return;
+        }
       }
-      if (!request.stream) {
-        yield* reader.read(parseReply(await call.response.text()));
-      } else {
-        yield* readFrames(call.response, reader, () => call.watch.heard());
-      }
-      if (!reader.ended) throw inconsistent("The engine's reply has no finish reason");
+      if (end === null) throw inconsistent("The engine's reply has no finish reason");
+      call.finished();
+      yield end;
     } catch (cause) {
-      signal.throwIfAborted();
-      call.watch.signal.throwIfAborted();
-      if (cause instanceof VerbatimError || cause instanceof RetryableFailure) throw cause;
-      const error = brokenOff(cause);
-      throw reader.sampled === 0 ? new RetryableFailure(error) : error;
+      throw call.failed(cause).after(reader.partial);
     } finally {
-      call.watch.end();
-      if (!reader.ended) await call.response.body?.cancel().catch(() => {});
+      call.leave();
     }
   }
 
-  /** A short question. Its failures are `engine_*` errors. */
-  async function get(path: string, signal: AbortSignal): Promise<string> {
+  /** What a reply says of the weights is what the next ones are measured against. */
+  function learnFrom(reply: unknown, url: string): void {
+    const meta = isObject(reply) && isObject(reply.meta_info) ? reply.meta_info : {};
+    if (typeof meta.weight_version !== "string" || !workers.noteVersion(url, meta.weight_version)) return;
+    background.run("ask the workers for their weights", workers.learnVersions(new AbortController().signal));
+  }
+
+  /** A short question to one URL. */
+  async function get(url: string, path: string, signal: AbortSignal): Promise<string> {
     try {
-      const response = await send(`${url}${path}`, { headers: workers.headers(), signal });
+      const response = await workers.fetch(`${url}${path}`, { headers: workers.headers(), signal });
       const text = await response.text();
       if (!response.ok) throw failureOfStatus(response.status, text, response.headers.get("retry-after"));
       return text;
     } catch (cause) {
       signal.throwIfAborted();
-      const error = withoutRetry(cause);
-      throw error instanceof VerbatimError ? error : unreachable(error);
+      throw cause instanceof EngineFailure ? cause : unreachable(cause);
+    }
+  }
+
+  /** The first good answer of whoever takes calls. Failures are `engine_*` errors. */
+  async function askAny<T>(ask: (url: string) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { place } = workers;
+    try {
+      return await Promise.any((place.type === "router" ? [place.url] : place.urls).map(ask));
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw portError(cause instanceof AggregateError ? cause.errors[0] : cause);
     }
   }
 
   return {
     async *generate(request, signal) {
-      const deadlineMs = clock.now() + options.retryMs;
+      checkRequest(request, options.vocabSize);
+      const calledAtMs = clock.now();
+      let deadlineMs: number | null = null;
+      let avoid: string | null = null;
       for (let tries = 0;; tries++) {
+        signal.throwIfAborted();
         const rid = attemptId(request.rid, tries);
-        let sampled = false;
-        let mayRun = true;
+        const waitedMs = clock.now() - calledAtMs;
+        const lease = workers.pool.take(request.routingKey, avoid);
         try {
-          for await (const chunk of attempt(request, rid, signal)) {
-            sampled ||= chunk.type === "tokens";
-            if (chunk.type === "end") mayRun = false;
-            yield chunk;
+          for await (const chunk of attempt(request, rid, lease, signal)) {
+            yield chunk.type === "tokens" || waitedMs === 0 ? chunk : { ...chunk, waitedMs };
           }
           return;
         } catch (cause) {
-          if (endedOnEngine(withoutRetry(cause))) mayRun = false;
-          if (!(cause instanceof RetryableFailure)) throw cause;
+          if (!(cause instanceof EngineFailure)) throw cause;
           const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** tries, LONGEST_BACKOFF_MS) * (0.5 + options.random());
-          const waitMs = cause.retryAfterMs ?? backoffMs;
-          // After a token nothing is retried: the caller may have shown it.
-          if (sampled || clock.now() + waitMs > deadlineMs) throw cause.error;
-          logger.info("Engine call is tried again", { rid, tries: tries + 1, reason: cause.message });
+          const waitMs = Math.max(backoffMs, cause.retryAfterMs ?? 0);
+          // From the first failure on: a long generation that is lost at its end may still be had from another worker.
+          deadlineMs ??= clock.now() + options.retryMs;
+          if (!cause.retryable || clock.now() + waitMs > deadlineMs) throw verbatimErrorOf(cause);
+          const { kind, message } = cause;
+          logger.info("Engine call is tried again", {
+            rid,
+            tries: tries + 1,
+            worker: lease.url,
+            kind,
+            reason: message,
+          });
+          avoid = lease.url;
           await clock.sleep(waitMs, signal);
-        } finally {
-          // Whatever ended the attempt early (the caller's abort, a silence, a break, a lie): the engine must stop sampling.
-          if (mayRun) options.background.run("abort on the engine", this.abort(rid));
         }
       }
     },
 
     async score(request, signal) {
-      const call = await post(scoreBody(request), null, signal).catch((cause: unknown) => {
-        throw withoutRetry(cause);
-      });
+      signal.throwIfAborted();
+      const rid = attemptId(request.rid, 0);
+      const lease = workers.pool.take(null);
+      const call = new WorkerCall(settings, { lease, rid, body: scoreBody(request, rid), routingKey: null, signal });
       try {
-        const text = await call.response.text();
-        if (!call.response.ok) {
-          throw failureOfStatus(call.response.status, text, call.response.headers.get("retry-after"));
-        }
-        return checkScores(parseReply(text), request);
+        const scores = checkScores(parseReply(await call.text()), request);
+        call.finished();
+        return scores;
       } catch (cause) {
-        signal.throwIfAborted();
-        call.watch.signal.throwIfAborted();
-        const error = withoutRetry(cause);
-        throw error instanceof VerbatimError ? error : brokenOff(error);
+        throw portError(call.failed(cause));
       } finally {
-        call.watch.end();
+        call.leave();
       }
     },
 
     async abort(rid) {
-      await abortOnWorkers(rid, { url, headers: workers.headers(), clock, logger, fetch: send });
+      await abortOnWorkers(rid, { workers, url: null, over: null, clock, logger });
     },
 
     async info(signal): Promise<EngineInfo> {
-      const reply = parseReply(await askByEitherName(MODEL_INFO, (path) => get(path, signal)));
-      const model = isObject(reply) ? reply : {};
+      const model = await askAny(async (url) => {
+        const reply = parseReply(await askByEitherName(MODEL_INFO, (path) => get(url, path, signal)));
+        return isObject(reply) ? reply : {};
+      }, signal);
+      await workers.learnVersions(signal);
       return {
         modelPath: typeof model.model_path === "string" ? model.model_path : null,
         tokenizerPath: typeof model.tokenizer_path === "string" ? model.tokenizer_path : null,
@@ -189,90 +199,27 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
     },
 
     async health(signal) {
-      await get("/health", signal);
+      await askAny((url) => get(url, "/health", signal), signal);
     },
   };
 }
 
-/** Statuses that a router gives for a worker which may still be at it. */
-const SAID_BY_ROUTERS: ReadonlySet<unknown> = new Set([408, 502, 504]);
-
-/** Whether the engine itself said that the request is over: an abort would find nothing. */
-function endedOnEngine(error: unknown): boolean {
-  if (!(error instanceof VerbatimError)) return false;
-  const { engine_status: status, aborted, worker_lost: workerLost } = error.details ?? {};
-  if (workerLost === true) return false;
-  return aborted === true || (status !== undefined && !SAID_BY_ROUTERS.has(status));
-}
-
-/** What the caller gets where nothing is tried again. */
-function withoutRetry(cause: unknown): unknown {
-  return cause instanceof RetryableFailure ? cause.error : cause;
-}
-
-function unreachable(cause: unknown): VerbatimError {
-  return new VerbatimError("engine_unavailable", "The engine can't be reached", { cause, retryAfterS: 1 });
-}
-
-function brokenOff(cause: unknown): VerbatimError {
-  return new VerbatimError("engine_failed", "The engine broke the connection", { cause });
-}
-
-/** Suffixes have one length, so that no attempt's id is a prefix of another's. */
-function attemptId(rid: string, tries: number): string {
-  return `${rid}-${String(tries).padStart(4, "0")}`;
-}
-
-/** The body; the ids come from the series' kept JSON text and are not serialised again. */
-function generateBody(request: EngineRequest, rid: string): Uint8Array<ArrayBuffer> {
-  const sampling: SamplingParams = { ...request.sampling, skip_special_tokens: false };
-  const rest = JSON.stringify({
-    rid,
-    sampling_params: sampling,
-    return_logprob: true,
-    logprob_start_len: -1,
-    stream: request.stream,
-  });
-  return bodyOf(request.input, rest);
-}
-
-/** One greedy step over prompt and response; logprobs from the prompt's last position, so that its prefix may be cached. */
-function scoreBody(request: ScoreRequest): Uint8Array<ArrayBuffer> {
-  const rest = JSON.stringify({
-    rid: attemptId(request.rid, 0),
-    sampling_params: { max_new_tokens: 1, temperature: 0, skip_special_tokens: false },
-    return_logprob: true,
-    logprob_start_len: request.prompt.length - 1,
-    stream: false,
-  });
-  return bodyOf(TokenSeries.of(request.prompt).append(request.response), rest);
-}
-
-/** `rest`: the body's other fields as a JSON object. */
-function bodyOf(input: TokenSeries, rest: string): Uint8Array<ArrayBuffer> {
-  return input.jsonBetween('{"input_ids":[', `],${rest.slice(1)}`);
-}
-
-function parseReply(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new VerbatimError("engine_inconsistent", "The engine's reply is not JSON", { cause });
-  }
-}
-
-async function* readFrames(response: Response, reader: ReplyReader, touch: () => void): AsyncGenerator<EngineChunk> {
-  if (response.body === null) throw inconsistent("The engine's stream has no body");
-  let done = false;
-  for await (const data of readSse(response.body)) {
-    touch();
-    if (data === "[DONE]") {
-      done = true;
-      break;
-    }
+/** The frames of a stream up to `[DONE]`, without which it was cut. */
+async function* framesOf(call: WorkerCall): AsyncGenerator<unknown> {
+  for await (const data of readSse(call.bytes())) {
+    if (data === "[DONE]") return;
     const frame = parseReply(data);
     if (isObject(frame) && frame.error !== undefined && frame.error !== null) throw failureOfEvent(frame.error);
-    yield* reader.read(frame);
+    yield frame;
   }
-  if (!done) throw new VerbatimError("engine_failed", "The engine's stream was cut before its end");
+  throw new EngineFailure("cut", "The engine's stream was cut before its end");
+}
+
+function unreachable(cause: unknown): EngineFailure {
+  return new EngineFailure("unreachable", "The engine can't be reached", { cause });
+}
+
+/** What callers of the port get. */
+function portError(cause: unknown): unknown {
+  return cause instanceof EngineFailure ? verbatimErrorOf(cause) : cause;
 }

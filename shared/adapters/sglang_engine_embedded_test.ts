@@ -178,7 +178,7 @@ Deno.test("score refuses every lie about input logprobs", async () => {
   }
 });
 
-Deno.test("generate gives every abort of the engine as the failure it is", async () => {
+Deno.test("generate gives every abort before the first token as the failure it is", async () => {
   await using world = worldOf({ retryMs: 0 });
   const cases: [Fault, boolean, string][] = [];
   for (const stream of [false, true]) {
@@ -186,7 +186,7 @@ Deno.test("generate gives every abort of the engine as the failure it is", async
     cases.push([{ kind: "abort", by: "scheduler", status: 400 }, stream, "engine_failed"]);
     cases.push([{ kind: "abort", by: "scheduler", status: 500 }, stream, "engine_failed"]);
     cases.push([{ kind: "abort", by: "scheduler", status: 503 }, stream, "engine_unavailable"]);
-    cases.push([{ kind: "abort", by: "user", afterTokens: 2 }, stream, "engine_failed"]);
+    cases.push([{ kind: "abort", by: "user" }, stream, "engine_failed"]);
     cases.push([{ kind: "abort", by: "queue" }, stream, "engine_failed"]);
     cases.push([{ kind: "cut", afterTokens: 0 }, stream, "engine_failed"]);
     cases.push([{ kind: "cut", afterTokens: 3 }, stream, "engine_failed"]);
@@ -199,6 +199,50 @@ Deno.test("generate gives every abort of the engine as the failure it is", async
     world.embedded.faults.clear();
   }
   await until(() => world.embedded.running === 0);
+});
+
+for (const incremental of [false, true]) {
+  Deno.test(`generate gives what was sampled before an abort, ${incremental ? "in deltas" : "whole and cumulative"}`, async () => {
+    await using world = worldOf({ incremental, streamInterval: 2, weightVersion: "3" });
+    await world.engine.info(never);
+    const sampling = { sampling_seed: 7 };
+    const whole = await sampled(world.engine.generate(requestOf(false, sampling), never));
+    const faults: Fault[] = [
+      { kind: "abort", by: "user", afterTokens: 5 },
+      { kind: "abort", by: "scheduler", status: 503, afterTokens: 5, message: "Request running timeout reached." },
+    ];
+    for (const fault of faults) {
+      for (const stream of [false, true]) {
+        // Without a stream, a scheduler's abort is a status and holds no tokens.
+        if (!stream && fault.kind === "abort" && fault.by === "scheduler") continue;
+        world.embedded.faults.add({ when: { times: 1 }, fault });
+        const { ids, logprobs, end } = await sampled(world.engine.generate(requestOf(stream, sampling), never));
+        assert.deepEqual([ids, logprobs], [whole.ids.slice(0, 5), whole.logprobs.slice(0, 5)]);
+        assert.equal(end?.type, "aborted");
+        assert.deepEqual(end.weightVersions, [{ version: "3", start: 0, end: 5, exact: true }]);
+        assert.equal(end.promptTokens, 5);
+        world.embedded.faults.clear();
+      }
+    }
+  });
+}
+
+Deno.test("generate tries an abort before the first token again, and says how long that took", async () => {
+  await using world = worldOf();
+  const faults: Fault[] = [
+    { kind: "abort", by: "queue" },
+    { kind: "abort", by: "user" },
+    { kind: "abort", by: "scheduler", status: 503 },
+  ];
+  for (const fault of faults) {
+    for (const stream of [false, true]) {
+      world.embedded.faults.add({ when: { times: 1 }, fault });
+      const { ids, end } = await sampled(world.engine.generate(requestOf(stream), never));
+      assert.equal(ids.length, 12);
+      assert.ok(end?.type === "end" && end.waitedMs !== undefined && end.waitedMs >= 50);
+      world.embedded.faults.clear();
+    }
+  }
 });
 
 Deno.test("generate tries a cut answer again and gives the second one whole", async () => {

@@ -1,24 +1,9 @@
-/** Every wrapping in which SGLang and its router report a failure, read into one kind of error. */
+/** Every wrapping in which SGLang and its router report a failure, read into one `EngineFailure`. */
 
-import { VerbatimError } from "../core/errors.ts";
-
-/** Whether the same request may be sent again by the gateway itself, before any token was seen. */
-export class RetryableFailure extends Error {
-  /** What the caller gets if no attempt succeeds. */
-  readonly error: VerbatimError;
-  /** What the engine asked us to wait, or null. */
-  readonly retryAfterMs: number | null;
-
-  constructor(error: VerbatimError, retryAfterMs: number | null = null) {
-    super(error.message, { cause: error });
-    this.error = error;
-    this.retryAfterMs = retryAfterMs;
-  }
-}
+import { EngineFailure } from "./engine_failure.ts";
 
 /** Statuses with which a router or an engine says "not now". */
 const NOT_NOW: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
-
 /**
  * Codes of a router that lost its worker, under a 500: it could not reach it, or the answer broke off. The worker may
  * still be at it.
@@ -28,28 +13,21 @@ const WORKER_LOST = /^(call_upstream|read_response)_/;
 const NO_WORKER = /^No worker available\b/;
 
 /** The failure behind an HTTP status and its body: JSON nested or flat, text/plain, or nothing. */
-export function failureOfStatus(status: number, body: string, retryAfter: string | null): Error {
-  const message = messageOf(body) ?? `status ${status} with no message`;
-  const workerLost = status === 500 && WORKER_LOST.test(codeOf(body));
-  const details = {
-    engine_status: status,
-    engine_message: message.slice(0, 500),
-    ...(workerLost ? { worker_lost: true } : {}),
-  };
-  if (NOT_NOW.has(status) || workerLost || (status === 404 && NO_WORKER.test(message))) {
+export function failureOfStatus(status: number, body: string, retryAfter: string | null): EngineFailure {
+  const engineMessage = messageOf(body) ?? `status ${status} with no message`;
+  const said = { status, engineMessage };
+  if (NOT_NOW.has(status) || (status === 404 && NO_WORKER.test(engineMessage))) {
     const seconds = secondsOf(retryAfter);
-    return new RetryableFailure(
-      new VerbatimError("engine_unavailable", "The engine can't take the request now", {
-        details,
-        retryAfterS: seconds ?? 1,
-      }),
-      seconds === null ? null : seconds * 1000,
-    );
+    return new EngineFailure("busy", "The engine can't take the request now", {
+      ...said,
+      retryAfterMs: seconds === null ? null : seconds * 1000,
+    });
   }
-  return new VerbatimError("engine_failed", `The engine refused the request with status ${status}`, {
-    details,
-    retryable: status >= 500,
-  });
+  if (status === 500 && WORKER_LOST.test(codeOf(body) ?? "")) {
+    return new EngineFailure("unreachable", "The router can't reach its worker", said);
+  }
+  const kind = status >= 500 ? "failed" : "refused";
+  return new EngineFailure(kind, `The engine refused the request with status ${status}`, said);
 }
 
 /** A `Retry-After` in seconds; its other form, a date, is not looked at. */
@@ -58,36 +36,29 @@ function secondsOf(retryAfter: string | null): number | null {
 }
 
 /** The failure in an error object that came as an event of a stream under status 200. */
-export function failureOfEvent(error: unknown): Error {
+export function failureOfEvent(error: unknown): EngineFailure {
   const object = isObject(error) ? error : {};
   const status = typeof object.code === "number" ? object.code : 500;
   return failureOfStatus(status, JSON.stringify({ error }), null);
 }
 
-/** The failure behind a finish of type `abort`. A queue abort with a 5xx status of its own may be tried again. */
-export function failureOfAbort(finish: Record<string, unknown>, sampledAny: boolean): Error {
-  const message = typeof finish.message === "string" ? finish.message : "Aborted";
+/** The failure behind a finish of type `abort` where nothing was sampled: one with a status is what the status says. */
+export function failureOfAbort(finish: Record<string, unknown>): EngineFailure {
+  const engineMessage = abortMessage(finish);
   const status = typeof finish.status_code === "number" ? finish.status_code : null;
-  if (status !== null && !sampledAny) return failureOfStatus(status, JSON.stringify({ message }), null);
-  return new VerbatimError("engine_failed", "The engine aborted the generation", {
-    details: { engine_message: message.slice(0, 500), aborted: true },
-  });
+  if (status !== null) return failureOfStatus(status, JSON.stringify({ message: engineMessage }), null);
+  return new EngineFailure("aborted", "The engine aborted the generation", { engineMessage });
 }
 
-/** The engine said something that can't be true. */
-export function inconsistent(message: string, details: Record<string, unknown> = {}): VerbatimError {
-  return new VerbatimError("engine_inconsistent", message, { details });
+/** The engine's words of an abort. */
+export function abortMessage(finish: Record<string, unknown>): string {
+  return typeof finish.message === "string" ? finish.message : "Aborted";
 }
 
 /** The text of `{error: {message}}`, `{error: "..."}`, `{message}`, plain text; null of an empty body. */
 export function messageOf(body: string): string | null {
   if (body.trim() === "") return null;
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body);
-  } catch {
-    return body.trim();
-  }
+  const parsed = parsedOf(body);
   if (!isObject(parsed)) return body.trim();
   if (isObject(parsed.error) && typeof parsed.error.message === "string") return parsed.error.message;
   if (typeof parsed.error === "string") return parsed.error;
@@ -95,14 +66,18 @@ export function messageOf(body: string): string | null {
   return body.trim();
 }
 
-/** The code of `{error: {code}}`; empty where there is none. */
-function codeOf(body: string): string {
+/** The code of `{error: {code}}` where it is a text. */
+function codeOf(body: string): string | null {
+  const parsed = parsedOf(body);
+  const error = isObject(parsed) && isObject(parsed.error) ? parsed.error : {};
+  return typeof error.code === "string" ? error.code : null;
+}
+
+function parsedOf(body: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(body);
-    const error = isObject(parsed) ? parsed.error : null;
-    return isObject(error) && typeof error.code === "string" ? error.code : "";
+    return JSON.parse(body);
   } catch {
-    return "";
+    return undefined;
   }
 }
 

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { VerbatimError } from "../core/errors.ts";
-import { failureOfAbort, failureOfEvent, failureOfStatus, RetryableFailure } from "./sglang_failure.ts";
+import { type EngineFailure, verbatimErrorOf } from "./engine_failure.ts";
+import { failureOfAbort, failureOfEvent, failureOfStatus } from "./sglang_failure.ts";
 
 /** What becomes of a failure: its code, whether the gateway may try again, whether the caller may, and what the engine said. */
-function gist(failure: Error): [code: string, again: boolean, retryable: boolean, message: unknown] {
-  const again = failure instanceof RetryableFailure;
-  const error = again ? failure.error : failure;
-  assert.ok(error instanceof VerbatimError);
-  return [error.code, again, error.retryable, error.details?.engine_message];
+function gist(failure: EngineFailure): [code: string, again: boolean, retryable: boolean, message: unknown] {
+  const error = verbatimErrorOf(failure);
+  return [error.code, failure.retryable, error.retryable, error.details?.engine_message];
 }
 
 Deno.test("failureOfStatus tries again what is busy, down or late, and nothing else", () => {
@@ -54,8 +52,7 @@ Deno.test("failureOfStatus finds the message in every wrapping", () => {
 Deno.test("failureOfStatus waits as long as the engine asks, and tells the caller so", () => {
   function waits(retryAfter: string | null): [number | null, number | undefined] {
     const failure = failureOfStatus(503, "", retryAfter);
-    assert.ok(failure instanceof RetryableFailure);
-    return [failure.retryAfterMs, failure.error.retryAfterS];
+    return [failure.retryAfterMs, verbatimErrorOf(failure).retryAfterS];
   }
   assert.deepEqual(waits("7"), [7000, 7]);
   assert.deepEqual(waits(" 0 "), [0, 0]);
@@ -72,19 +69,30 @@ Deno.test("failureOfEvent reads an error in a stream as it would the status it n
   assert.deepEqual(gist(failureOfEvent("m")), ["engine_failed", false, true, "m"]);
 });
 
-Deno.test("failureOfAbort tries again what was aborted with a status of its own before a token", () => {
-  const full = { type: "abort", message: "The request queue is full.", status_code: 503, err_type: "503" };
-  assert.deepEqual(gist(failureOfAbort(full, false)), ["engine_unavailable", true, true, full.message]);
-  assert.deepEqual(gist(failureOfAbort(full, true)), ["engine_failed", false, true, full.message]);
-  const bad = { ...full, status_code: 400 };
-  assert.deepEqual(gist(failureOfAbort(bad, false)), ["engine_failed", false, false, full.message]);
+Deno.test("failureOfStatus finds the worker that a router lost behind a plain 500", () => {
+  const lost = (code: unknown) => JSON.stringify({ error: { type: "Internal Server Error", code, message: "m" } });
+  for (const code of ["call_upstream_request_error", "call_upstream_connection_failed"]) {
+    const failure = failureOfStatus(500, lost(code), null);
+    assert.deepEqual([failure.kind, ...gist(failure)], ["unreachable", "engine_unavailable", true, true, "m"]);
+    assert.equal(failure.isOver, false, "the worker may have taken it");
+  }
+  for (const code of [500, "500", null, "other"]) {
+    assert.equal(failureOfStatus(500, lost(code), null).kind, "failed");
+  }
 });
 
-Deno.test("failureOfAbort of a user's abort, running or queued, is engine_failed", () => {
+Deno.test("failureOfAbort is what its status says, where it has one", () => {
+  const full = { type: "abort", message: "The request queue is full.", status_code: 503, err_type: "503" };
+  assert.deepEqual(gist(failureOfAbort(full)), ["engine_unavailable", true, true, full.message]);
+  assert.deepEqual(gist(failureOfAbort({ ...full, status_code: 400 })), ["engine_failed", false, false, full.message]);
+});
+
+Deno.test("failureOfAbort of a user's abort, running or queued, may be tried again: nothing was sampled", () => {
   const running = { type: "abort", message: "Aborted", status_code: null, err_type: null };
   const queued = { type: "abort", message: "Abort in waiting queue" };
-  for (const [finish, sampled] of [[running, true], [running, false], [queued, false]] as const) {
-    assert.deepEqual(gist(failureOfAbort(finish, sampled)), ["engine_failed", false, true, finish.message]);
+  for (const finish of [running, queued]) {
+    assert.deepEqual(gist(failureOfAbort(finish)), ["engine_failed", true, true, finish.message]);
+    assert.equal(verbatimErrorOf(failureOfAbort(finish)).details?.aborted, true);
   }
-  assert.equal(gist(failureOfAbort({ type: "abort" }, false))[3], "Aborted");
+  assert.equal(gist(failureOfAbort({ type: "abort" }))[3], "Aborted");
 });

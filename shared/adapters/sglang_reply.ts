@@ -1,14 +1,31 @@
 /** Reads replies of SGLang's `/generate` and checks every claim in them. Each field is optional until it is needed. */
 
-import type { VersionSegment } from "../core/turn.ts";
+import type { Finish } from "../core/turn.ts";
 import type { EngineChunk } from "../ports/engine.ts";
-import { failureOfAbort, inconsistent, isObject } from "./sglang_failure.ts";
+import { EngineFailure, inconsistent, type PartialReply } from "./engine_failure.ts";
+import { abortMessage, failureOfAbort, isObject } from "./sglang_failure.ts";
+import type { VersionWatch } from "./version_ledger.ts";
+import { VersionSpans } from "./version_spans.ts";
 
 /** What the replies of one request are checked against. */
 export interface ReplyExpectation {
   readonly promptTokens: number;
   readonly vocabSize: number;
   readonly maxNewTokens: number;
+  /** What was known of the worker's weights when the request was sent. */
+  readonly versions: VersionWatch;
+}
+
+type Mode = "unknown" | "cumulative" | "incremental";
+
+/** The new tokens of one frame, checked and not yet taken. */
+interface Delta {
+  readonly ids: readonly number[];
+  readonly logprobs: readonly number[];
+  /** What the frame was taken for. */
+  readonly mode: Mode;
+  /** All ids of the frame. */
+  readonly frameIds: readonly number[];
 }
 
 /**
@@ -17,23 +34,22 @@ export interface ReplyExpectation {
  */
 export class ReplyReader {
   readonly #expected: ReplyExpectation;
-  #sampled = 0;
   #ended = false;
-  #mode: "unknown" | "cumulative" | "incremental" = "unknown";
+  #mode: Mode = "unknown";
   #lastIds: readonly number[] = [];
   /** Everything read so far, for the whole that a cumulative stream ends with. */
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
-  #lastId: number | null = null;
-  readonly #versions = new VersionsSeen();
+  readonly #spans: VersionSpans;
 
   constructor(expected: ReplyExpectation) {
     this.#expected = expected;
+    this.#spans = new VersionSpans(expected.versions);
   }
 
   /** Tokens read so far. */
   get sampled(): number {
-    return this.#sampled;
+    return this.#ids.length;
   }
 
   /** Whether the last frame was read. */
@@ -41,29 +57,69 @@ export class ReplyReader {
     return this.#ended;
   }
 
-  /** The chunks in one reply or frame. Failures and lies are thrown. */
+  /** What was read so far; null where that is nothing. */
+  get partial(): PartialReply | null {
+    const { sampled } = this;
+    if (sampled === 0) return null;
+    return { ids: this.#ids, logprobs: this.#logprobs, weightVersions: this.#spans.segments(sampled) };
+  }
+
+  /** The chunks in one reply or frame. Failures and lies are thrown, as `EngineFailure`; an abort before any token is one. */
   read(reply: unknown): EngineChunk[] {
     if (this.#ended) throw inconsistent("The engine went on after its last frame");
     if (!isObject(reply)) throw inconsistent("The engine's reply is not an object");
     const meta = isObject(reply.meta_info) ? reply.meta_info : {};
     const finish = isObject(meta.finish_reason) ? meta.finish_reason : null;
-    // An aborted request's last frame may hold anything: its ids are not read.
-    if (finish?.type === "abort") throw failureOfAbort(finish, this.#sampled > 0);
-    const chunks: EngineChunk[] = [];
-    const delta = this.#newTokens(reply, meta);
-    this.#versions.note(meta.weight_version, this.#sampled);
-    if (delta.ids.length > 0) chunks.push({ type: "tokens", ...delta });
+    if (finish?.type === "abort") return this.#readAbort(reply, meta, finish);
+    const delta = this.#check(reply, meta, finish !== null);
+    this.#take(delta, meta);
+    const chunks: EngineChunk[] = delta.ids.length === 0 ? [] : [tokensOf(delta)];
     if (finish !== null) chunks.push(this.#end(meta, finish));
     return chunks;
   }
 
-  #newTokens(reply: Record<string, unknown>, meta: Record<string, unknown>): { ids: number[]; logprobs: number[] } {
+  /** An aborted request's last frame may hold anything: its tokens are taken only where all of it checks out. */
+  #readAbort(
+    reply: Record<string, unknown>,
+    meta: Record<string, unknown>,
+    finish: Record<string, unknown>,
+  ): EngineChunk[] {
+    const promptTokens = this.#promptTokens(meta);
+    const delta = this.#checkAborted(reply, meta);
+    if (delta !== null) this.#take(delta, meta);
+    if (this.sampled === 0) throw failureOfAbort(finish);
+    this.#ended = true;
+    const aborted: EngineChunk = {
+      type: "aborted",
+      message: abortMessage(finish),
+      weightVersions: this.#spans.segments(this.sampled),
+      promptTokens,
+      cachedTokens: numberOf(meta.cached_tokens),
+    };
+    return delta === null || delta.ids.length === 0 ? [aborted] : [tokensOf(delta), aborted];
+  }
+
+  #checkAborted(reply: Record<string, unknown>, meta: Record<string, unknown>): Delta | null {
+    // Without a count, what a later frame holds may be a delta, the whole, or the last id alone.
+    if (this.sampled > 0 && typeof meta.completion_tokens !== "number") return null;
+    try {
+      return this.#check(reply, meta, true);
+    } catch (cause) {
+      if (cause instanceof EngineFailure) return null;
+      throw cause;
+    }
+  }
+
+  /** Checks a frame and changes nothing. `last`: a cumulative frame is compared whole with what was read. */
+  #check(reply: Record<string, unknown>, meta: Record<string, unknown>, last: boolean): Delta {
     const ids = reply.output_ids;
     if (!Array.isArray(ids)) throw inconsistent("The engine's reply has no output_ids");
     const pairs = meta.output_token_logprobs ?? (ids.length === 0 ? [] : undefined);
     if (!Array.isArray(pairs)) throw inconsistent("The engine's reply has no logprobs", { tokens: ids.length });
-    const total = typeof meta.completion_tokens === "number" ? meta.completion_tokens : null;
-    const skip = this.#alreadyRead(ids, total);
+    const { sampled } = this;
+    const total = numberOf(meta.completion_tokens);
+    const mode = this.#modeOf(ids, total);
+    const skip = mode === "cumulative" ? this.#alreadyRead(ids) : 0;
     if (pairs.length !== ids.length) {
       throw inconsistent(`The engine sent ${ids.length} tokens and ${pairs.length} logprobs`);
     }
@@ -71,48 +127,48 @@ export class ReplyReader {
     const logprobs = new Array<number>(fresh.length);
     for (let k = 0; k < fresh.length; k++) {
       const id = fresh[k];
-      const position = this.#sampled + k;
+      const position = sampled + k;
       if (!Number.isInteger(id) || id < 0 || id >= this.#expected.vocabSize) {
-        throw inconsistent(
-          `The engine sampled id ${String(id)} outside the vocabulary of ${this.#expected.vocabSize}`,
-          {
-            position,
-          },
-        );
+        const { vocabSize } = this.#expected;
+        throw inconsistent(`The engine sampled id ${String(id)} outside the vocabulary of ${vocabSize}`, { position });
       }
       logprobs[k] = checkedLogprob(pairs[skip + k], id, position);
     }
-    this.#sampled += fresh.length;
-    if (total !== null && total !== this.#sampled) {
-      throw inconsistent(`The engine counts ${total} sampled tokens and sent ${this.#sampled}`);
+    const now = sampled + fresh.length;
+    if (total !== null && total !== now) {
+      throw inconsistent(`The engine counts ${total} sampled tokens and sent ${now}`);
     }
-    if (this.#sampled > this.#expected.maxNewTokens) {
-      throw inconsistent(`The engine sampled ${this.#sampled} tokens of at most ${this.#expected.maxNewTokens}`);
+    if (now > this.#expected.maxNewTokens) {
+      throw inconsistent(`The engine sampled ${now} tokens of at most ${this.#expected.maxNewTokens}`);
     }
-    if (fresh.length > 0) this.#lastId = fresh[fresh.length - 1];
-    this.#lastIds = this.#mode === "incremental" ? [] : ids;
-    for (let k = 0; k < fresh.length; k++) {
-      this.#ids.push(fresh[k]);
-      this.#logprobs.push(logprobs[k]!);
-    }
-    if (isObject(meta.finish_reason) && this.#mode === "cumulative") this.#checkWhole(ids, pairs);
-    return { ids: fresh, logprobs };
+    if (last && mode === "cumulative") this.#checkWhole(ids, pairs);
+    return { ids: fresh, logprobs, mode, frameIds: ids };
   }
 
-  /** How many of a frame's ids were read before. */
-  #alreadyRead(ids: readonly unknown[], total: number | null): number {
-    if (this.#sampled === 0) return 0;
-    if (this.#mode === "unknown") {
-      // The second frame decides. Without its count [5], [5] may be one token or two.
-      if (total === null) throw inconsistent("The engine's stream does not count its tokens");
-      this.#mode = ids.length === total ? "cumulative" : "incremental";
+  #take(delta: Delta, meta: Record<string, unknown>): void {
+    this.#mode = delta.mode;
+    this.#lastIds = delta.mode === "incremental" ? [] : delta.frameIds;
+    for (let k = 0; k < delta.ids.length; k++) {
+      this.#ids.push(delta.ids[k]!);
+      this.#logprobs.push(delta.logprobs[k]!);
     }
-    if (this.#mode === "incremental") return 0;
-    if (ids.length < this.#sampled) throw inconsistent("The engine took back sampled tokens");
+    this.#spans.note(meta.weight_version, this.sampled);
+  }
+
+  /** The second frame with tokens before it decides. Without its count [5], [5] may be one token or two. */
+  #modeOf(ids: readonly unknown[], total: number | null): Mode {
+    if (this.sampled === 0 || this.#mode !== "unknown") return this.#mode;
+    if (total === null) throw inconsistent("The engine's stream does not count its tokens");
+    return ids.length === total ? "cumulative" : "incremental";
+  }
+
+  /** How many of a cumulative frame's ids were read before. */
+  #alreadyRead(ids: readonly unknown[]): number {
+    if (ids.length < this.sampled) throw inconsistent("The engine took back sampled tokens");
     // Only the last known id is compared, all of them at the end: at every frame it would cost the square of the length.
     const last = this.#lastIds.length - 1;
     if (last >= 0 && ids[last] !== this.#lastIds[last]) throw inconsistent("The engine changed a sampled token");
-    return this.#sampled;
+    return this.sampled;
   }
 
   /** The last frame of a cumulative stream says everything again. */
@@ -123,65 +179,46 @@ export class ReplyReader {
     if (changed >= 0) throw inconsistent("The engine changed a sampled token or its logprob", { position: changed });
   }
 
+  #promptTokens(meta: Record<string, unknown>): number | null {
+    const told = numberOf(meta.prompt_tokens);
+    const { promptTokens } = this.#expected;
+    if (told === null || told === promptTokens) return told;
+    throw inconsistent(`The engine saw ${told} prompt tokens where ${promptTokens} were sent`);
+  }
+
   #end(meta: Record<string, unknown>, finish: Record<string, unknown>): EngineChunk {
     this.#ended = true;
-    const promptTokens = typeof meta.prompt_tokens === "number" ? meta.prompt_tokens : null;
-    if (promptTokens !== null && promptTokens !== this.#expected.promptTokens) {
-      throw inconsistent(
-        `The engine saw ${promptTokens} prompt tokens where ${this.#expected.promptTokens} were sent`,
-      );
-    }
-    const weightVersions = this.#versions.segments(this.#sampled);
-    const common = {
-      type: "end" as const,
+    const promptTokens = this.#promptTokens(meta);
+    const weightVersions = this.#spans.segments(this.sampled);
+    return {
+      type: "end",
+      finish: this.#finishOf(finish),
       promptTokens,
-      cachedTokens: typeof meta.cached_tokens === "number" ? meta.cached_tokens : null,
+      cachedTokens: numberOf(meta.cached_tokens),
       weightVersion: typeof meta.weight_version === "string" ? meta.weight_version : null,
-      ...(weightVersions === null ? {} : { weightVersions }),
+      ...(weightVersions.every(({ exact }) => exact) ? {} : { weightVersions }),
     };
-    if (finish.type === "length") return { ...common, finish: { type: "length" } };
-    if (finish.type === "stop") {
-      const matched = finish.matched;
-      if (matched === "NaN happened") throw inconsistent("The engine met NaN while sampling");
-      if (typeof matched === "number" && matched !== this.#lastId) {
-        throw inconsistent(`The engine stopped at token ${matched} and last sampled ${String(this.#lastId)}`);
-      }
-      return {
-        ...common,
-        finish: { type: "stop", matched: typeof matched === "number" || typeof matched === "string" ? matched : null },
-      };
+  }
+
+  #finishOf(finish: Record<string, unknown>): Finish {
+    if (finish.type === "length") return { type: "length" };
+    if (finish.type !== "stop") throw inconsistent(`The engine ended with an unknown finish "${String(finish.type)}"`);
+    const { matched } = finish;
+    if (matched === "NaN happened") throw inconsistent("The engine met NaN while sampling");
+    const last = this.#ids.at(-1);
+    if (typeof matched === "number" && matched !== last) {
+      throw inconsistent(`The engine stopped at token ${matched} and last sampled ${String(last ?? null)}`);
     }
-    throw inconsistent(`The engine ended with an unknown finish "${String(finish.type)}"`);
+    return { type: "stop", matched: typeof matched === "number" || typeof matched === "string" ? matched : null };
   }
 }
 
-/**
- * The versions that the frames of one reply name. SGLang stamps a frame when it is sent: where weights change under a
- * running request, the place of the change is known to a frame, not to a token.
- */
-class VersionsSeen {
-  readonly #seen: { readonly version: string; end: number }[] = [];
-  #changed = false;
+function tokensOf({ ids, logprobs }: Delta): EngineChunk {
+  return { type: "tokens", ids, logprobs };
+}
 
-  /** A frame names a version after so many sampled tokens. Frames that name none change nothing. */
-  note(version: unknown, sampled: number): void {
-    if (typeof version !== "string") return;
-    const last = this.#seen.at(-1);
-    this.#changed ||= last !== undefined && last.version !== version;
-    if (last?.version === version) last.end = sampled;
-    else if (sampled > (last?.end ?? 0)) this.#seen.push({ version, end: sampled });
-  }
-
-  /** Null where one version, or none, was named. */
-  segments(sampled: number): VersionSegment[] | null {
-    if (!this.#changed) return null;
-    return this.#seen.map(({ version, end }, k) => ({
-      version,
-      start: this.#seen[k - 1]?.end ?? 0,
-      end: k === this.#seen.length - 1 ? sampled : end,
-      exact: false,
-    }));
-  }
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
 }
 
 /** The logprob of `[logprob, id, text]`; the id must be the sampled one and the value finite. */

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { EngineChunk } from "../ports/engine.ts";
-import { RetryableFailure } from "./sglang_failure.ts";
-import { ReplyReader } from "./sglang_reply.ts";
+import { type ReplyExpectation, ReplyReader } from "./sglang_reply.ts";
+import type { VersionWatch } from "./version_ledger.ts";
 
 const VOCAB_SIZE = 1000;
-const EXPECTED = { promptTokens: 4, vocabSize: VOCAB_SIZE, maxNewTokens: 50 };
+/** The worker is known to have the weights that the frames name, unless a test says otherwise. */
+const EXPECTED: ReplyExpectation = {
+  promptTokens: 4,
+  vocabSize: VOCAB_SIZE,
+  maxNewTokens: 50,
+  versions: { before: "7", unchanged: true },
+};
 
 interface Token {
   readonly id: number;
@@ -38,10 +44,15 @@ function frame(own: readonly Token[], total: number | null, meta: Record<string,
 const LENGTH = { finish_reason: { type: "length", length: 50 } };
 
 /** The frames of these tokens, ends at these places, the last one with the finish. */
-function framesOf(all: readonly Token[], cuts: readonly number[], incremental: boolean): unknown[] {
+function framesOf(
+  all: readonly Token[],
+  cuts: readonly number[],
+  incremental: boolean,
+  last: Record<string, unknown> = LENGTH,
+): unknown[] {
   const ends = [...cuts.map((cut) => cut % (all.length + 1)), all.length].sort((a, b) => a - b);
   return ends.map((end, k) =>
-    frame(all.slice(incremental ? ends[k - 1] ?? 0 : 0, end), end, k === ends.length - 1 ? LENGTH : {})
+    frame(all.slice(incremental ? ends[k - 1] ?? 0 : 0, end), end, k === ends.length - 1 ? last : {})
   );
 }
 
@@ -90,6 +101,7 @@ Deno.test("ReplyReader needs nothing that a whole reply may lack", () => {
       promptTokens: null,
       cachedTokens: null,
       weightVersion: null,
+      weightVersions: [{ version: null, start: 0, end: 1, exact: false }],
     },
   ]);
   const nothing = { output_ids: [], meta_info: { finish_reason: { type: "length", length: 0 } } };
@@ -160,7 +172,7 @@ Deno.test("ReplyReader refuses every lie in a whole reply", () => {
     "an unknown finish": frame(pair(5), 1, { finish_reason: { type: "tired" } }),
   };
   for (const [what, lie] of Object.entries(lies)) {
-    assert.throws(() => readAll([lie]), { code: "engine_inconsistent" }, what);
+    assert.throws(() => readAll([lie]), { kind: "inconsistent" }, what);
   }
 });
 
@@ -183,19 +195,90 @@ Deno.test("ReplyReader refuses every lie between frames", () => {
     "a last frame again": [frame(pair(5), 1, LENGTH), frame(pair(5), 1, LENGTH)],
   };
   for (const [what, frames] of Object.entries(lies)) {
-    assert.throws(() => readAll(frames), { code: "engine_inconsistent" }, what);
+    assert.throws(() => readAll(frames), { kind: "inconsistent" }, what);
   }
 });
 
-Deno.test("ReplyReader does not read the ids of an aborted frame", () => {
+Deno.test("ReplyReader claims exact weights only where they were known before, and not contradicted since", () => {
+  const whole = [frame(pair(5, 9), 2, LENGTH)];
+  const versionsOf = (versions: VersionWatch) => {
+    const end = readAll(whole, { ...EXPECTED, versions }).at(-1);
+    return end?.type === "end" ? end.weightVersions : null;
+  };
+  const inexact = [{ version: "7", start: 0, end: 2, exact: false }];
+  assert.equal(versionsOf({ before: "7", unchanged: true }), undefined);
+  assert.deepEqual(versionsOf({ before: "6", unchanged: true }), inexact);
+  assert.deepEqual(versionsOf({ before: null, unchanged: true }), inexact);
+  assert.deepEqual(versionsOf({ before: "7", unchanged: false }), inexact);
+});
+
+const ABORTED = { finish_reason: { type: "abort", message: "Aborted", status_code: null } };
+
+Deno.test("ReplyReader gives what was sampled before an abort, that frame's own tokens too, however it is framed", () => {
+  fc.assert(fc.property(tokens, fc.array(fc.nat(), { maxLength: 8 }), fc.boolean(), (all, cuts, incremental) => {
+    const frames = framesOf(all, cuts, incremental, ABORTED);
+    const reader = new ReplyReader(EXPECTED);
+    const chunks = frames.flatMap((one) => reader.read(one));
+    assert.ok(reader.ended);
+    assert.deepEqual(chunks.pop(), {
+      type: "aborted",
+      message: "Aborted",
+      weightVersions: [{ version: "7", start: 0, end: all.length, exact: true }],
+      promptTokens: 4,
+      cachedTokens: 2,
+    });
+    assert.deepEqual(chunks.flatMap((chunk) => chunk.type === "tokens" ? chunk.ids : []), all.map(({ id }) => id));
+    assert.deepEqual(
+      chunks.flatMap((chunk) => chunk.type === "tokens" ? chunk.logprobs : []),
+      all.map(({ logprob }) => logprob),
+    );
+  }));
+});
+
+Deno.test("ReplyReader drops an aborted frame's tokens where anything about them does not check out", () => {
+  const queued = { type: "abort", message: "Abort in waiting queue" };
+  const first = frame(pair(5, 6), 2);
+  const bad: Record<string, unknown> = {
+    "the last id alone, as an abort in the queue has it": { output_ids: [6], meta_info: { finish_reason: queued } },
+    "ids that are none": { output_ids: ["?"], meta_info: { finish_reason: queued } },
+    "no ids": { meta_info: { finish_reason: queued } },
+    "no count": frame(pair(5, 6, 7), null, ABORTED),
+    "another count": frame(pair(5, 6, 7), 4, ABORTED),
+    "a changed token": frame(pair(5, 9, 7), 3, ABORTED),
+    "a changed early token": frame(pair(9, 6, 7), 3, ABORTED),
+    "a changed logprob": frame([{ id: 5, logprob: -3 }, ...pair(6, 7)], 3, ABORTED),
+    "tokens taken back": frame(pair(5), 1, ABORTED),
+    "a logprob too few": frame(pair(5, 6, 7), 3, { ...ABORTED, output_token_logprobs: [[-0.5, 5], [-0.5, 6]] }),
+    "no logprobs": frame(pair(5, 6, 7), 3, { ...ABORTED, output_token_logprobs: null }),
+    "NaN at the end": frame([...pair(5, 6), { id: 7, logprob: NaN }], 3, ABORTED),
+    "an id out of the vocabulary": frame(pair(5, 6, VOCAB_SIZE), 3, ABORTED),
+  };
+  for (const [what, last] of Object.entries(bad)) {
+    const chunks = readAll([first, last]);
+    assert.deepEqual(chunks.map(({ type }) => type), ["tokens", "aborted"], what);
+    assert.deepEqual(chunks[0], { type: "tokens", ids: [5, 6], logprobs: [-0.5, -0.5] }, what);
+  }
+  const good = readAll([first, frame(pair(5, 6, 7), 3, ABORTED)]);
+  assert.deepEqual(good[1], { type: "tokens", ids: [7], logprobs: [-0.5] });
+});
+
+Deno.test("ReplyReader throws an abort before any token as the failure it is", () => {
   const finish_reason = { type: "abort", message: "Abort in waiting queue" };
-  const queued = { output_ids: ["?"], meta_info: { finish_reason } };
-  assert.throws(() => readAll([queued]), {
-    code: "engine_failed",
-    details: { engine_message: finish_reason.message, aborted: true },
-  });
-  assert.throws(() => readAll([frame(pair(5), 1), queued]), { code: "engine_failed" });
+  const nothing: unknown[] = [
+    { output_ids: ["?"], meta_info: { finish_reason } },
+    { output_ids: [5], meta_info: { finish_reason } },
+    { meta_info: { finish_reason } },
+  ];
+  for (const reply of nothing) {
+    assert.throws(() => readAll([reply]), { kind: "aborted", engineMessage: finish_reason.message, retryable: true });
+  }
   const full = { output_ids: [], meta_info: { finish_reason: { ...finish_reason, status_code: 503 } } };
-  assert.throws(() => readAll([full]), RetryableFailure);
-  assert.throws(() => readAll([frame(pair(5), 1), full]), { code: "engine_failed" });
+  assert.throws(() => readAll([full]), { kind: "busy", status: 503, retryable: true });
+  assert.throws(() => readAll([frame([], 0), full]), { kind: "busy" });
+  // After a token it is an abort, whatever its status.
+  assert.deepEqual(readAll([frame(pair(5), 1), full]).map(({ type }) => type), ["tokens", "aborted"]);
+});
+
+Deno.test("ReplyReader refuses an abort of another prompt", () => {
+  assert.throws(() => readAll([frame(pair(5), 1, { ...ABORTED, prompt_tokens: 5 })]), { kind: "inconsistent" });
 });

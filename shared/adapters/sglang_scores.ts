@@ -1,7 +1,8 @@
 /** Reads force-decoded logprobs from a reply and checks them position by position (the index law of input logprobs). */
 
 import type { ScoreRequest } from "../ports/engine.ts";
-import { failureOfAbort, inconsistent, isObject } from "./sglang_failure.ts";
+import { inconsistent } from "./engine_failure.ts";
+import { failureOfAbort, isObject } from "./sglang_failure.ts";
 
 /**
  * With `logprob_start_len` at the prompt's last token, entry 0 is that token without a logprob and entry k + 1 is
@@ -10,7 +11,7 @@ import { failureOfAbort, inconsistent, isObject } from "./sglang_failure.ts";
 export function checkScores(reply: unknown, request: ScoreRequest): Float64Array {
   const meta = isObject(reply) && isObject(reply.meta_info) ? reply.meta_info : {};
   const finish = isObject(meta.finish_reason) ? meta.finish_reason : null;
-  if (finish?.type === "abort") throw failureOfAbort(finish, false);
+  if (finish?.type === "abort") throw failureOfAbort(finish);
   const entries = meta.input_token_logprobs;
   if (!Array.isArray(entries)) throw inconsistent("The engine's reply has no input logprobs");
   const expected = request.response.length + 1;

@@ -51,14 +51,14 @@ Deno.test("checkScores refuses whatever breaks the index law", () => {
     "an entry that is no list": [...good.slice(0, 3), null],
   };
   for (const [what, entries] of Object.entries(bad)) {
-    assert.throws(() => checkScores(replyOf(entries), request), { code: "engine_inconsistent" }, what);
+    assert.throws(() => checkScores(replyOf(entries), request), { kind: "inconsistent" }, what);
   }
   for (const reply of [null, [], "x", {}, { meta_info: null }]) {
-    assert.throws(() => checkScores(reply, request), { code: "engine_inconsistent" });
+    assert.throws(() => checkScores(reply, request), { kind: "inconsistent" });
   }
 });
 
 Deno.test("checkScores gives an abort as the failure it is", () => {
   const finish_reason = { type: "abort", message: "Aborted", status_code: null, err_type: null };
-  assert.throws(() => checkScores(replyOf([], { finish_reason }), requestOf([1], [2])), { code: "engine_failed" });
+  assert.throws(() => checkScores(replyOf([], { finish_reason }), requestOf([1], [2])), { kind: "aborted" });
 });

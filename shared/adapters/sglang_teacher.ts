@@ -7,9 +7,11 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Teacher, TeacherInfo, TeacherScoreRequest, TeacherScores } from "../ports/teacher.ts";
 import { askByEitherName, MODEL_INFO, SERVER_INFO } from "./ask_by_either_name.ts";
+import { EngineFailure, inconsistent, verbatimErrorOf } from "./engine_failure.ts";
 import { type ScanExpectation, type ScannedReply, ScoreScanner } from "./scan_scores.ts";
 import { abortOnWorkers } from "./sglang_abort.ts";
-import { failureOfStatus, inconsistent, isObject, RetryableFailure } from "./sglang_failure.ts";
+import { failureOfStatus, isObject } from "./sglang_failure.ts";
+import { SglangWorkers } from "./sglang_workers.ts";
 import { SilenceWatch } from "./silence_watch.ts";
 
 /** What the adapter needs. */
@@ -34,11 +36,16 @@ const PADDING_IDS = 4096;
 
 /** Makes the adapter. Nothing is sent before the first call. */
 export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
-  const send = options.fetch ?? fetch;
   const { clock, logger } = options;
+  const workers = new SglangWorkers({
+    place: { type: "router", url: options.url },
+    apiKey: options.apiKey,
+    clock,
+    fetch: options.fetch,
+  });
+  const send = workers.fetch;
   const vocabSize = options.vocabSize + PADDING_IDS;
-  const headers = new Headers({ "content-type": "application/json" });
-  if (options.apiKey !== undefined) headers.set("authorization", `Bearer ${options.apiKey}`);
+  const headers = workers.headers();
 
   async function attempt(request: TeacherScoreRequest, signal: AbortSignal): Promise<ScannedReply> {
     const watch = new SilenceWatch(clock, options.idleTimeoutMs);
@@ -65,8 +72,8 @@ export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
       return scanner.finish();
     } catch (cause) {
       signal.throwIfAborted();
-      watch.signal.throwIfAborted();
-      if (cause instanceof RetryableFailure) throw withWait(cause);
+      const failure: unknown = watch.signal.aborted ? watch.signal.reason : cause;
+      if (failure instanceof EngineFailure) throw teacherError(failure);
       if (cause instanceof VerbatimError) throw cause;
       throw new VerbatimError("engine_unavailable", "The teacher can't be reached, or broke the connection", { cause });
     } finally {
@@ -76,7 +83,7 @@ export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
   }
 
   async function abort(rid: string): Promise<void> {
-    await abortOnWorkers(rid, { url: options.url, headers, clock, logger, fetch: send });
+    await abortOnWorkers(rid, { workers, url: null, over: null, clock, logger });
   }
 
   async function ask(path: string, signal: AbortSignal, body?: unknown): Promise<unknown> {
@@ -88,9 +95,9 @@ export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
       return JSON.parse(text);
     } catch (cause) {
       signal.throwIfAborted();
-      if (cause instanceof RetryableFailure) throw cause.error;
-      if (cause instanceof VerbatimError) throw cause;
-      throw new VerbatimError("engine_unavailable", "The teacher can't be reached", { cause });
+      throw cause instanceof EngineFailure
+        ? cause
+        : new EngineFailure("unreachable", "The teacher can't be reached", { cause });
     }
   }
 
@@ -104,7 +111,7 @@ export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
     },
 
     async info(signal): Promise<TeacherInfo> {
-      const model = await askByEitherName(MODEL_INFO, (path) => ask(path, signal));
+      const model = await askByEitherName(MODEL_INFO, (path) => ask(path, signal)).catch(throwAtPort);
       // Only some routers tell of their workers' context.
       const server = await askByEitherName(SERVER_INFO, (path) => ask(path, signal)).catch(() => {
         signal.throwIfAborted();
@@ -121,9 +128,9 @@ export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
 
     async tokenize(text, signal) {
       const reply = await ask("/tokenize", signal, { prompt: text, add_special_tokens: false }).catch((cause) => {
-        const status = cause instanceof VerbatimError ? cause.details?.engine_status : undefined;
+        const status = cause instanceof EngineFailure ? cause.status : null;
         if (status === 404 || status === 405 || status === 400) return null;
-        throw cause;
+        return throwAtPort(cause);
       });
       const tokens = isObject(reply) ? reply.tokens : null;
       return Array.isArray(tokens) && tokens.every((id): id is number => Number.isInteger(id)) ? tokens : null;
@@ -131,9 +138,15 @@ export function createSglangTeacher(options: SglangTeacherOptions): Teacher {
   };
 }
 
+function throwAtPort(cause: unknown): never {
+  throw cause instanceof EngineFailure ? verbatimErrorOf(cause) : cause;
+}
+
 /** A request that can't be taken now may be taken later: the wait it asked for goes along. */
-function withWait(failure: RetryableFailure): VerbatimError {
-  const { code, message, details, retryAfterS } = failure.error;
+function teacherError(failure: EngineFailure): VerbatimError {
+  const error = verbatimErrorOf(failure);
+  if (!failure.retryable) return error;
+  const { code, message, details, retryAfterS } = error;
   return new VerbatimError(code, message, {
     cause: failure,
     retryable: true,

@@ -2,8 +2,11 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import { EngineFailure, verbatimErrorOf } from "./engine_failure.ts";
 import { PauseMarks } from "./pause_marks.ts";
-import { failureOfStatus, isObject, RetryableFailure } from "./sglang_failure.ts";
+import { failureOfStatus, isObject } from "./sglang_failure.ts";
+import { VersionLedger } from "./version_ledger.ts";
+import { WorkerPool } from "./worker_pool.ts";
 
 /** Where an engine is. */
 export type EnginePlace =
@@ -37,21 +40,31 @@ export interface WorkerList {
 /** A router's list is asked for again after so long. */
 const LIST_MS = 5000;
 const LIST_TIMEOUT_MS = 5000;
+/** How long a worker may take for a question. */
+const QUESTION_MS = 3000;
+/** Workers behind a router that were seen to disagree are asked for their versions this often, at most. */
+const LEARN_AGAIN_MS = 1000;
 
 /** The workers. Nothing is sent before the first call. */
 export class SglangWorkers {
   readonly place: EnginePlace;
   readonly fetch: typeof fetch;
   readonly pauses: PauseMarks;
+  readonly versions = new VersionLedger();
+  /** Those that calls are sent to: the workers or, where there is one, the router alone. */
+  readonly pool: WorkerPool;
   readonly #options: SglangWorkersOptions;
   #listed: { readonly list: WorkerList; readonly atMs: number } | null = null;
+  #learnedAtMs = -Infinity;
 
   /** None is known to be paused. */
   constructor(options: SglangWorkersOptions) {
+    const { place, clock } = options;
     this.#options = options;
-    this.place = options.place;
+    this.place = place;
     this.fetch = options.fetch ?? fetch;
-    this.pauses = new PauseMarks(options.clock);
+    this.pauses = new PauseMarks(clock);
+    this.pool = new WorkerPool(place.type === "router" ? [place.url] : place.urls, clock);
   }
 
   /** Headers of every call. */
@@ -63,6 +76,11 @@ export class SglangWorkers {
     return headers;
   }
 
+  /** The worker that serves a call sent to this URL; null where a router is or may be there: it does not say. */
+  servedBy(url: string): string | null {
+    return this.place.type === "workers" || this.#listed?.list.routed === false ? url : null;
+  }
+
   /** Every worker; a router's list may be some seconds old. `engine_unavailable` where a router can't be asked. */
   async list(signal: AbortSignal): Promise<WorkerList> {
     const { place } = this;
@@ -71,8 +89,62 @@ export class SglangWorkers {
     const listed = this.#listed;
     if (listed !== null && clock.now() - listed.atMs < LIST_MS) return listed.list;
     const list = await this.#askRouter(place.url, signal);
+    const known = new Set(listed?.list.workers.map(({ url }) => url));
+    // One that joined may have other weights than those that were asked.
+    if (list.workers.some(({ url }) => !known.has(url))) this.versions.forgetCommon();
     this.#listed = { list, atMs: clock.now() };
     return list;
+  }
+
+  /** The JSON that a worker answers to a short question. Rejects as an `Error` where there is none. */
+  async ask(url: string, path: string, signal: AbortSignal): Promise<unknown> {
+    const response = await this.fetch(`${url}${path}`, {
+      headers: this.headers(),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(QUESTION_MS)]),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${path} answers ${response.status}`);
+    return JSON.parse(text);
+  }
+
+  /** A reply to a call that was sent to this URL named this version. Whether all workers now want asking. */
+  noteVersion(url: string, version: string): boolean {
+    const worker = this.servedBy(url);
+    if (worker !== null) {
+      this.versions.note(worker, version);
+      return false;
+    }
+    this.versions.noteCommon(version);
+    return this.versions.version(null) === null && this.#options.clock.now() - this.#learnedAtMs >= LEARN_AGAIN_MS;
+  }
+
+  /** Asks every worker which weights it has. Never rejects: what can't be learnt is not known. */
+  async learnVersions(signal: AbortSignal): Promise<void> {
+    this.#learnedAtMs = this.#options.clock.now();
+    const list = await this.list(signal).catch(() => null);
+    if (list === null) return;
+    const { notes } = this.versions;
+    const answers = await Promise.all(list.workers.map(async ({ url }) => {
+      const info = await this.ask(url, "/model_info", signal).catch(() => null);
+      const version = isObject(info) && typeof info.weight_version === "string" ? info.weight_version : null;
+      return { url, version };
+    }));
+    this.told(list, answers, notes);
+  }
+
+  /** Every worker of a list told its version, or did not; the ledger's notes stood so when they were asked. */
+  told(
+    list: WorkerList,
+    answers: readonly { readonly url: string; readonly version: string | null }[],
+    notes: number,
+  ): void {
+    if (!list.routed) {
+      for (const { url, version } of answers) if (version !== null) this.versions.note(url, version);
+      return;
+    }
+    const version = answers[0]?.version ?? null;
+    if (version !== null && answers.every((one) => one.version === version)) this.versions.agree(version, notes);
+    else this.versions.forgetCommon();
   }
 
   /** A worker has no such list and is its own. */
@@ -89,7 +161,7 @@ export class SglangWorkers {
     } catch (cause) {
       signal.throwIfAborted();
       throw new VerbatimError("engine_unavailable", "The router's workers can't be listed", {
-        cause: cause instanceof RetryableFailure ? cause.error : cause,
+        cause: cause instanceof EngineFailure ? verbatimErrorOf(cause) : cause,
         retryAfterS: 1,
       });
     }

@@ -1,7 +1,7 @@
 /** Ends a call that has been silent for too long. It does not know what is called. */
 
-import { VerbatimError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import { EngineFailure } from "./engine_failure.ts";
 
 /** A stretch in which silence is expected: it does not count, and what was silent before it counts anew after it. */
 export interface Hold {
@@ -31,7 +31,7 @@ export class SilenceWatch {
     this.#watch().catch(() => {});
   }
 
-  /** Aborts, with `engine_timeout` as its reason, after the longest silence. */
+  /** Aborts after the longest silence; its reason is an `EngineFailure` that says so. */
   get signal(): AbortSignal {
     return this.#silence.signal;
   }
@@ -55,9 +55,7 @@ export class SilenceWatch {
     }
     const seconds = this.#idleTimeoutMs / 1000;
     this.#silence.abort(
-      new VerbatimError("engine_timeout", `The engine was silent for ${seconds} s`, {
-        details: { idle_timeout_s: seconds },
-      }),
+      new EngineFailure("silent", `The engine was silent for ${seconds} s`, { details: { idle_timeout_s: seconds } }),
     );
   }
 }

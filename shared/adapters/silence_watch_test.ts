@@ -9,7 +9,7 @@ Deno.test("SilenceWatch aborts after the longest silence, not before, and names 
   assert.equal(watch.signal.aborted, false);
   await clock.advance(1);
   assert.throws(() => watch.signal.throwIfAborted(), {
-    code: "engine_timeout",
+    kind: "silent",
     message: "The engine was silent for 5 s",
     details: { idle_timeout_s: 5 },
   });

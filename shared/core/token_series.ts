@@ -17,6 +17,9 @@ export class TokenSeries {
   /** The text of the ids after `before`, up to and with the own ones. */
   #joined: { readonly text: Uint8Array; readonly before: TokenSeries | null } | null = null;
 
+  /** The highest id, once it was asked for. */
+  #highest: number | null = null;
+
   private constructor(parent: TokenSeries | null, own: Uint32Array) {
     this.#parent = parent;
     this.#own = own;
@@ -49,6 +52,26 @@ export class TokenSeries {
   /** The last id, or null of an empty series. */
   last(): number | null {
     return this.length === 0 ? null : this.#own[this.#own.length - 1]!;
+  }
+
+  /** The highest id, or -1 of an empty series. Each series keeps its own, so that only what is new is looked at. */
+  get highest(): number {
+    if (this.#highest !== null) return this.#highest;
+    const unknown: TokenSeries[] = [];
+    let highest = -1;
+    for (let node: TokenSeries | null = this; node !== null; node = node.#parent) {
+      if (node.#highest !== null) {
+        highest = node.#highest;
+        break;
+      }
+      unknown.push(node);
+    }
+    for (let k = unknown.length - 1; k >= 0; k--) {
+      const node = unknown[k]!;
+      for (const id of node.#own) if (id > highest) highest = id;
+      node.#highest = highest;
+    }
+    return highest;
   }
 
   /**

@@ -109,3 +109,13 @@ Deno.test("TokenSeries.jsonBetween of a long chain needs no deep stack", () => {
 function jsonOf(series: TokenSeries): string {
   return new TextDecoder().decode(series.jsonBetween("", ""));
 }
+
+Deno.test("highest is the greatest id of the whole series, wherever it stands and in whatever order it is asked for", () => {
+  fc.assert(fc.property(fc.array(fc.array(fc.nat(2 ** 32 - 1))), fc.array(fc.nat()), (parts, asked) => {
+    const all: TokenSeries[] = [TokenSeries.EMPTY];
+    for (const part of parts) all.push(all.at(-1)!.append(Uint32Array.from(part)));
+    for (const at of [...asked.map((k) => k % all.length), ...all.keys()]) {
+      assert.equal(all[at]!.highest, Math.max(-1, ...parts.slice(0, at).flat()));
+    }
+  }));
+});
