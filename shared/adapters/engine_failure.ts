@@ -77,29 +77,14 @@ export class EngineFailure extends Error {
 
   /** Whether the worker is at fault, not the request or the load. A 503 is SGLang's word for a full queue. */
   get isFault(): boolean {
-    switch (this.kind) {
-      case "refused":
-      case "aborted":
-        return false;
-      case "busy":
-        return this.status === 502 || this.status === 504;
-      default:
-        return true;
-    }
+    if (this.kind === "busy") return this.status === 502 || this.status === 504;
+    return this.kind !== "refused" && this.kind !== "aborted";
   }
 
   /** Whether the engine itself said that the request is over: an abort would find nothing. Routers say 408, 502 and 504. */
   get isOver(): boolean {
-    switch (this.kind) {
-      case "refused":
-      case "failed":
-      case "aborted":
-        return true;
-      case "busy":
-        return this.status !== 408 && this.status !== 502 && this.status !== 504;
-      default:
-        return false;
-    }
+    if (this.kind === "busy") return this.status !== 408 && this.status !== 502 && this.status !== 504;
+    return this.kind === "refused" || this.kind === "failed" || this.kind === "aborted";
   }
 
   /** The same failure after these tokens. */

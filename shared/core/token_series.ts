@@ -56,20 +56,17 @@ export class TokenSeries {
 
   /** The highest id, or -1 of an empty series. Each series keeps its own, so that only what is new is looked at. */
   get highest(): number {
-    if (this.#highest !== null) return this.#highest;
+    return TokenSeries.#highestOf(this);
+  }
+
+  static #highestOf(series: TokenSeries): number {
     const unknown: TokenSeries[] = [];
-    let highest = -1;
-    for (let node: TokenSeries | null = this; node !== null; node = node.#parent) {
-      if (node.#highest !== null) {
-        highest = node.#highest;
-        break;
-      }
-      unknown.push(node);
-    }
+    let node: TokenSeries | null = series;
+    for (; node !== null && node.#highest === null; node = node.#parent) unknown.push(node);
+    let highest = node === null ? -1 : node.#highest ?? -1;
     for (let k = unknown.length - 1; k >= 0; k--) {
-      const node = unknown[k]!;
-      for (const id of node.#own) if (id > highest) highest = id;
-      node.#highest = highest;
+      for (const id of unknown[k]!.#own) if (id > highest) highest = id;
+      unknown[k]!.#highest = highest;
     }
     return highest;
   }
