@@ -2,6 +2,7 @@
 
 import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
 import { loadTokenizerFiles, type TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { withSamplingTrials } from "./adapters/sampling_trial.ts";
 import { createSglangControl } from "./adapters/sglang_control.ts";
 import { createSglangEngine } from "./adapters/sglang_engine.ts";
 import { createSglangTeacher } from "./adapters/sglang_teacher.ts";
@@ -95,16 +96,19 @@ export async function composeTeacher(environment: Environment, parts: TeacherPar
       now: () => clock.now(),
       ...templateOf(files, parts.student),
     }),
-    engine: createSglangEngine({
-      workers,
-      vocabSize: options.vocabSize,
-      retryMs: environment.ENGINE_RETRY_S * 1000,
-      idleTimeoutMs: options.idleTimeoutMs,
-      clock,
-      logger,
-      background,
-      random: Math.random,
-    }),
+    engine: withSamplingTrials(
+      createSglangEngine({
+        workers,
+        vocabSize: options.vocabSize,
+        retryMs: environment.ENGINE_RETRY_S * 1000,
+        idleTimeoutMs: options.idleTimeoutMs,
+        clock,
+        logger,
+        background,
+        random: Math.random,
+      }),
+      { tokenizer, clock, newRid: () => ids.uuid() },
+    ),
     control: createSglangControl({ workers, logger }),
     generations: composeGenerations(environment, { clock, logger }),
     maxContextTokens,

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { requestUnits } from "../core/request_units.ts";
 import { makeTask } from "../../tests/contracts/store_fixtures.ts";
 import { createFakeClock, eventLoopTurn, type FakeClock } from "../../tests/fixtures/fake_clock.ts";
 import { createListLogger } from "../../tests/fixtures/list_logger.ts";
@@ -59,8 +58,7 @@ async function worldOf(): Promise<World> {
       const { promise: ended, resolve: end } = Promise.withResolvers<void>();
       const call = new SharedCall();
       call.signal.addEventListener("abort", () => end());
-      const units = requestUnits({ messages: [], tools: [], settings: {} });
-      inFlight.add(task.uid, { callId, digest: callId, call, units, ended });
+      inFlight.add(task.uid, { callId, digest: callId, call, ended });
       return { call, end };
     },
   };
