@@ -30,28 +30,32 @@ testOnRouters("agents that hang up", (router) => {
         });
         // Workers that notice no hang-up: nothing but an abort by id ends what they run.
         for (const { engine } of gateway.workers) engine.faults.add({ fault: { kind: "zombie", afterTokens: 4 } });
-        const agents = await Promise.all([0, 1, 2].map((k) => RoutedAgent.open(gateway, `Job ${k}: begin`)));
-        const leaving = agents.map(() => new AbortController());
-        const calls = agents.map(async ({ task, request }, k) => {
-          const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+        const running = (): number[] => gateway.workers.map(({ engine }) => engine.running);
+        const calls: { agent: RoutedAgent; hangUp: () => void; ended: Promise<unknown>; worker: number }[] = [];
+        for (const k of [0, 1, 2]) {
+          const agent = await RoutedAgent.open(gateway, `Job ${k}, say: one two three four five six seven`);
+          const before = running();
+          const leaving = new AbortController();
+          const ended = fetch(`${gateway.url}/v1/chat/completions`, {
             method: "POST",
-            headers: { authorization: `Bearer ${task.key}` },
-            body: JSON.stringify({ ...request, stream }),
-            signal: leaving[k]!.signal,
-          });
-          return await response.text();
-        });
-        const ended = Promise.allSettled(calls);
-        await until("each worker runs one", () => gateway.workers.every(({ engine }) => engine.running === 1));
-        for (const [k, agent] of agents.entries()) {
-          leaving[k]!.abort();
-          await gateway.workersRun(agents.length - 1 - k);
+            headers: { authorization: `Bearer ${agent.task.key}` },
+            body: JSON.stringify({ ...agent.request, stream }),
+            signal: leaving.signal,
+          }).then((response) => response.text()).catch((cause: unknown) => cause);
+          await gateway.workersRun(k + 1);
+          const worker = running().findIndex((count, at) => count > before[at]!);
+          calls.push({ agent, hangUp: () => leaving.abort(), ended, worker });
+        }
+        for (const { agent, hangUp, worker } of calls) {
+          const left = running().map((count, at) => at === worker ? count - 1 : count);
+          hangUp();
+          await until("its worker runs one less, and the others what they ran", () => `${running()}` === `${left}`);
           await until("no call of it is in flight", async () => (await gateway.task(agent.task.id)).in_flight === 0);
           assert.equal((await gateway.task(agent.task.id)).turns, 0);
         }
-        assert.deepEqual((await ended).map(({ status }) => status), agents.map(() => "rejected"));
+        for (const { ended } of calls) assert.ok(await ended instanceof DOMException);
         for (const { engine } of gateway.workers) engine.faults.clear();
-        for (const agent of agents) {
+        for (const { agent } of calls) {
           await agent.turns(gateway, 2);
           await assertPromise(gateway, agent.task);
         }

@@ -1,4 +1,4 @@
-"""Runs a router with the flags of its own launcher, as a child that ends when this process's standard input does.
+"""Runs a router with the flags of its own launcher; it ends when its standard input does.
 
     launch_router.py sglang_router|smg [flag ...]
 
@@ -11,7 +11,6 @@ import importlib
 import os
 import signal
 import sys
-import threading
 
 
 def run_router(package: str, flags: list[str]) -> None:
@@ -25,16 +24,18 @@ def run_router(package: str, flags: list[str]) -> None:
     router.Router.from_args(router_args.RouterArgs.from_cli_args(parser.parse_args(flags))).start()
 
 
-def end_with(child: int) -> None:
-    _, status = os.waitpid(child, 0)
-    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-
-
-# The router keeps the interpreter to itself while it runs: nothing beside it could watch the input.
-child = os.fork()
-if child == 0:
-    run_router(sys.argv[1], sys.argv[2:])
-else:
-    threading.Thread(target=end_with, args=(child,)).start()
+def end_with_input(router: int) -> None:
+    os.close(1)
+    os.close(2)
     sys.stdin.buffer.read()
-    os.kill(child, signal.SIGKILL)
+    # Whose parent is another has lost its own.
+    if os.getppid() == router:
+        os.kill(router, signal.SIGKILL)
+
+
+# The router keeps the interpreter to itself while it runs: another process watches the input.
+router = os.getpid()
+if os.fork() == 0:
+    end_with_input(router)
+else:
+    run_router(sys.argv[1], sys.argv[2:])

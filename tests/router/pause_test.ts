@@ -29,21 +29,22 @@ testOnRouters("pauses", (router) => {
       const agents = await Promise.all(
         Array.from({ length: 2 * AGENTS }, (_, k) => RoutedAgent.open(gateway, `Job ${k}: begin`)),
       );
-      const running = Promise.all(agents.slice(0, AGENTS).map((agent) => agent.turns(gateway, 2)));
+      const running = Promise.all(agents.slice(0, AGENTS).map((agent) => agent.turns(gateway, 4)));
       running.catch(() => {});
-      await gateway.workersRun(AGENTS);
+      await until("the workers work", () => gateway.workers.some(({ engine }) => engine.running > 0));
       await onAll(gateway, "/pause_generation", { mode });
       const waiting = Promise.all(agents.slice(AGENTS).map((agent) => agent.turns(gateway, 2)));
       waiting.catch(() => {});
-      const asked = (): number => gateway.workers.reduce((sum, { asked }) => sum + asked.length, 0);
-      await until("the workers hold every call", () => asked() === 2 * AGENTS);
+      const inFlight = async (): Promise<number[]> =>
+        await Promise.all(agents.map(async ({ task }) => (await gateway.task(task.id)).in_flight));
+      await until("every agent waits for an answer", async () => (await inFlight()).every((count) => count === 1));
       const checks = gateway.workers.map((worker) => worker.checks());
       await until(
         "health checks have gone by in vain",
         () => gateway.workers.every((worker, k) => worker.checks() >= checks[k]! + 3),
       );
       assert.ok((await gateway.router.workers()).every(({ healthy }) => healthy));
-      assert.equal(asked(), 2 * AGENTS);
+      assert.deepEqual(await inFlight(), agents.map(() => 1));
       await onAll(gateway, "/update_weight_version", { new_version: "next", abort_all_requests: false });
       await onAll(gateway, "/continue_generation");
       await Promise.all([running, waiting]);

@@ -58,6 +58,7 @@ export async function startRoutedGateway(
   program: RunnableRouter,
   options: RoutedGatewayOptions,
 ): Promise<RoutedGateway> {
+  await using started = new AsyncDisposableStack();
   const tokenizer = await qwen3Tokenizer();
   const workers = Array.from({ length: WORKERS }, (): RoutedWorker => {
     const asked: Body[] = [];
@@ -71,9 +72,10 @@ export async function startRoutedGateway(
       ...options.engine,
     });
     const served = serveEmbeddedEngine({ app: recording(engine.app, asked, () => checks++), death: engine.death });
+    started.defer(() => served.close());
     return { url: served.url, engine, served, asked, checks: () => checks };
   });
-  const router = await RouterProcess.start(program, options);
+  const router = started.use(await RouterProcess.start(program, options));
   await Promise.all(workers.map(({ url }) => router.add(url)));
   const logger = createListLogger();
   const composition = await composeDeno(
@@ -85,8 +87,11 @@ export async function startRoutedGateway(
     }),
     { tokenizer, logger },
   );
+  started.defer(() => composition.close());
   const gateway = serveGateway(composition.services, { hostname: "127.0.0.1", port: 0 });
+  started.defer(() => gateway.close());
   const running = (): number => workers.reduce((sum, { engine }) => sum + engine.running + engine.queued, 0);
+  const everything = started.move();
   return {
     ...gatewayClient(gateway.url),
     router,
@@ -111,12 +116,7 @@ export async function startRoutedGateway(
       }
       return given[0]!;
     },
-    async [Symbol.asyncDispose]() {
-      await gateway.close();
-      await composition.close();
-      await router[Symbol.asyncDispose]();
-      await Promise.all(workers.map(({ served }) => served.close()));
-    },
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
   };
 }
 

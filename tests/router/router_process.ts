@@ -65,10 +65,13 @@ export function findRouter(name: RouterPackage): RouterProgram {
 export class RouterProcess implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
   readonly #log: Promise<string>;
+  /** A request id that none but this router reads from this header. */
+  readonly #mark: string;
   #ended = false;
 
-  private constructor(readonly url: string, child: Deno.ChildProcess) {
+  private constructor(readonly url: string, child: Deno.ChildProcess, mark: string) {
     this.#child = child;
+    this.#mark = mark;
     this.#log = lastText(child.stdout);
     child.status.then(() => this.#ended = true);
   }
@@ -77,6 +80,7 @@ export class RouterProcess implements AsyncDisposable {
   static async start(program: RunnableRouter, options: RouterOptions): Promise<RouterProcess> {
     for (let tries = 1;; tries++) {
       const port = freePort();
+      const mark = `x-${crypto.randomUUID()}`;
       const child = new Deno.Command(program.python, {
         args: [
           `${FOLDER}launch_router.py`,
@@ -85,6 +89,7 @@ export class RouterProcess implements AsyncDisposable {
           `--port=${port}`,
           "--prometheus-host=127.0.0.1",
           `--prometheus-port=${freePort()}`,
+          `--request-id-headers=${mark}`,
           `--policy=${options.policy}`,
           ...FLAGS,
           ...options.flags ?? [],
@@ -93,10 +98,11 @@ export class RouterProcess implements AsyncDisposable {
         stdout: "piped",
         stderr: "null",
       }).spawn();
-      const router = new RouterProcess(`http://127.0.0.1:${port}`, child);
+      const router = new RouterProcess(`http://127.0.0.1:${port}`, child, mark);
       await until("the router answers or has ended", async () => router.#ended || await router.#isAlive());
       if (!router.#ended) return router;
       // Another took a port since it was found free.
+      await router.#end();
       if (tries === START_TRIES) throw new Error(`The router does not start: ${await router.#log}`);
     }
   }
@@ -142,16 +148,21 @@ export class RouterProcess implements AsyncDisposable {
 
   /** Ends it at once. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
     await this.#child.stdin.close();
     await this.#child.status;
     await this.#log;
   }
 
+  /** Whether it answers, it and no other on its port. */
   async #isAlive(): Promise<boolean> {
     try {
-      const response = await fetch(`${this.url}/liveness`);
+      const response = await fetch(`${this.url}/liveness`, { headers: { [this.#mark]: this.#mark } });
       await response.body?.cancel();
-      return response.ok;
+      return response.ok && response.headers.get("x-request-id") === this.#mark;
     } catch {
       return false;
     }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type Heard, RetryingClient } from "../e2e/retrying_agent.ts";
+import { until } from "../e2e/until.ts";
 import { assertHeard, assertPromise, RoutedAgent } from "./agents.ts";
 import { type RoutedGateway, type RoutedWorker, startRoutedGateway } from "./routed_gateway.ts";
 import type { RouterOptions } from "./router_process.ts";
@@ -64,12 +65,14 @@ class Team {
   }
 }
 
-/** A worker that runs something. */
+/** A worker that runs something, once there is one. */
 async function busyWorker(gateway: RoutedGateway): Promise<RoutedWorker> {
-  await gateway.workersRun(AGENTS);
-  const busy = gateway.workers.find(({ engine }) => engine.running > 0);
-  assert.ok(busy !== undefined);
-  return busy;
+  let busy: RoutedWorker | undefined;
+  await until("a worker is busy", () => {
+    busy = gateway.workers.find(({ engine }) => engine.running > 0);
+    return busy !== undefined;
+  });
+  return busy!;
 }
 
 testOnRouters("workers that go and come", (router) => {
