@@ -87,6 +87,7 @@ export function composeServices(
   const metrics = createMetrics({
     callsInFlight: () => inFlight.total,
     generations: () => models.list().map(({ name, generations }) => generationLoad(name, generations)),
+    teacher: () => teacher?.load ?? null,
   });
   const leases = new CallLeases({ store, clock, background });
   const exporter = new TaskExporter({ store, views, models, teacher: teacher?.name ?? null });

@@ -45,7 +45,18 @@ export function createOperationsApp(services: HandlerServices): Hono {
     const reasons = models.filter((model) => !model.engine.reachable).map((model) =>
       `The engine of model "${model.name}" can't be reached`
     );
-    return context.json({ ready: reasons.length === 0, reasons, models }, reasons.length === 0 ? 200 : 503);
+    const body = { ready: reasons.length === 0, reasons, models, teacher: await teacherState(services) };
+    return context.json(body, reasons.length === 0 ? 200 : 503);
   });
   return app;
+}
+
+/** Agents are served without the teacher: one that is away is told, and decides nothing. */
+async function teacherState({ teacher }: HandlerServices): Promise<Record<string, unknown> | null> {
+  if (teacher === null) return null;
+  const reached = await teacher.options.teacher.info(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
+    () => ({ reachable: true }),
+    (cause: unknown) => ({ reachable: false, reason: cause instanceof Error ? cause.message : String(cause) }),
+  );
+  return { ...teacher.identity, ...reached };
 }

@@ -113,6 +113,37 @@ export function createPrometheusMetrics(sources: MetricsSources): Metrics {
       for (const { model, resumed } of sources.generations()) this.inc({ model }, resumed);
     },
   });
+  new Counter({
+    name: "verbatim_teacher_sequences_total",
+    help: "Sequences that the teacher scored, or failed to score for good.",
+    labelNames: ["outcome"],
+    registers,
+    collect() {
+      this.reset();
+      const load = sources.teacher();
+      if (load === null) return;
+      this.inc({ outcome: "scored" }, load.scored);
+      this.inc({ outcome: "failed" }, load.failed);
+    },
+  });
+  new Counter({
+    name: "verbatim_teacher_retries_total",
+    help: "Times the teacher was asked again.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(sources.teacher()?.retries ?? 0);
+    },
+  });
+  new Counter({
+    name: "verbatim_teacher_tokens_total",
+    help: "Response tokens of the sequences that the teacher scored.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(sources.teacher()?.tokens ?? 0);
+    },
+  });
   return {
     callEnded({ dialect, outcome, seconds }) {
       calls.inc({ dialect, outcome });

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { makeTurn } from "../../tests/contracts/store_fixtures.ts";
 import type { TurnRecord } from "../core/turn.ts";
+import type { MetricsSources } from "../ports/metrics.ts";
 import { createPrometheusMetrics } from "./prometheus_metrics.ts";
+
+/** A process that has nothing to do. */
+const NOTHING: MetricsSources = { callsInFlight: () => 0, generations: () => [], teacher: () => null };
 
 Deno.test("createPrometheusMetrics() counts calls, turns and finished tasks by reason", async () => {
   let inFlight = 3;
-  const metrics = createPrometheusMetrics({ callsInFlight: () => inFlight, generations: () => [] });
+  const metrics = createPrometheusMetrics({ ...NOTHING, callsInFlight: () => inFlight });
   metrics.callEnded({ dialect: "chat", outcome: "error:engine_timeout", seconds: 0.2 });
   metrics.taskFinished({ outcome: "completed", reason: "rewritten at message 17" });
   metrics.taskFinished({ outcome: "failed", reason: null });
@@ -19,7 +23,7 @@ Deno.test("createPrometheusMetrics() counts calls, turns and finished tasks by r
 });
 
 Deno.test("createPrometheusMetrics() counts the teacher's turns and tokens apart", async () => {
-  const metrics = createPrometheusMetrics({ callsInFlight: () => 0, generations: () => [] });
+  const metrics = createPrometheusMetrics(NOTHING);
   const place = { relation: "append", echo: "exact", parent: null } as const;
   const { record } = makeTurn(0, { completion: Uint32Array.of(1, 2), logprobs: Float32Array.of(-1, -1) });
   metrics.turnCommitted(record, place);
@@ -34,7 +38,7 @@ Deno.test("createPrometheusMetrics() counts the teacher's turns and tokens apart
 
 Deno.test("createPrometheusMetrics() shows generations at the engine, in the queue, and gone on with", async () => {
   const loads = [{ model: "m", running: 3, waiting: 5, paused: false, resumed: 2 }];
-  const metrics = createPrometheusMetrics({ callsInFlight: () => 0, generations: () => loads });
+  const metrics = createPrometheusMetrics({ ...NOTHING, generations: () => loads });
   const shown = async () => (await metrics.text()).body;
   assert.match(await shown(), /verbatim_generations\{model="m",state="running"\} 3/);
   loads[0] = { model: "m", running: 0, waiting: 8, paused: true, resumed: 4 };
@@ -45,7 +49,7 @@ Deno.test("createPrometheusMetrics() shows generations at the engine, in the que
 });
 
 Deno.test("createPrometheusMetrics() counts turns whose engine had lost the series they extend", async () => {
-  const metrics = createPrometheusMetrics({ callsInFlight: () => 0, generations: () => [] });
+  const metrics = createPrometheusMetrics(NOTHING);
   const root = recordOf({ parent: null, cachedTokens: 0, version: "1" });
   const place = { relation: "append", echo: "exact" } as const;
   metrics.turnCommitted(root, { ...place, parent: null });
@@ -67,3 +71,14 @@ function recordOf(told: { parent: number | null; cachedTokens: number | null; ve
   const weightVersions = [{ version, start: 0, end: record.completionTokens, exact: true }];
   return { ...record, ...rest, promptTokens: 100, observationTokens: 20, weightVersions };
 }
+
+Deno.test("createPrometheusMetrics() shows what the teacher scored, failed at, and was asked again", async () => {
+  const idle = (await createPrometheusMetrics(NOTHING).text()).body;
+  assert.doesNotMatch(idle, /verbatim_teacher_sequences_total\{/);
+  const load = { scored: 5, failed: 1, retries: 3, tokens: 700 };
+  const { body } = await createPrometheusMetrics({ ...NOTHING, teacher: () => load }).text();
+  assert.match(body, /verbatim_teacher_sequences_total\{outcome="scored"\} 5\n/);
+  assert.match(body, /verbatim_teacher_sequences_total\{outcome="failed"\} 1\n/);
+  assert.match(body, /verbatim_teacher_retries_total 3\n/);
+  assert.match(body, /verbatim_teacher_tokens_total 700\n/);
+});

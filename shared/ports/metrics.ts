@@ -17,10 +17,23 @@ export interface GenerationLoad {
   readonly resumed: number;
 }
 
+/** What the teacher was asked for since the start. */
+export interface TeacherLoad {
+  /** Sequences that were scored, and those that failed for good. */
+  readonly scored: number;
+  readonly failed: number;
+  /** Attempts after a first one. */
+  readonly retries: number;
+  /** Response tokens of the scored sequences, context between them included. */
+  readonly tokens: number;
+}
+
 /** What is asked for at each look. */
 export interface MetricsSources {
   readonly callsInFlight: () => number;
   readonly generations: () => readonly GenerationLoad[];
+  /** Null where no teacher is configured. */
+  readonly teacher: () => TeacherLoad | null;
 }
 
 export interface Metrics {

@@ -4,6 +4,7 @@ import { VerbatimError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { TeacherLoad } from "../ports/metrics.ts";
 import type { Teacher, TeacherScoreRequest, TeacherScores } from "../ports/teacher.ts";
 import { Slots } from "./slots.ts";
 
@@ -45,6 +46,7 @@ export class TeacherScorer {
   readonly options: TeacherScorerOptions;
   readonly #slots: Slots;
   #weightVersion: string | null | undefined;
+  #load: TeacherLoad = { scored: 0, failed: 0, retries: 0, tokens: 0 };
 
   constructor(options: TeacherScorerOptions) {
     this.options = options;
@@ -55,6 +57,11 @@ export class TeacherScorer {
   /** Under which its scores are kept: what it is and which weights it has. */
   get name(): string {
     return `${this.options.model}@${this.#weightVersion ?? ""}`.slice(-MOST_NAME);
+  }
+
+  /** What it was asked for since the start. */
+  get load(): TeacherLoad {
+    return this.#load;
   }
 
   /** Who scores. */
@@ -77,7 +84,26 @@ export class TeacherScorer {
       );
     }
     using _slot = await this.#slots.take(signal);
-    return await this.#tryAgain(input, signal);
+    try {
+      const scores = await this.#tryAgain(input, signal);
+      this.#count({ scored: 1, tokens: input.response.length });
+      return scores;
+    } catch (thrown) {
+      // A caller that hung up says nothing of the teacher.
+      if (!signal.aborted) this.#count({ failed: 1 });
+      throw thrown;
+    }
+  }
+
+  #count(more: Partial<TeacherLoad>): void {
+    const { scored = 0, failed = 0, retries = 0, tokens = 0 } = more;
+    const load = this.#load;
+    this.#load = {
+      scored: load.scored + scored,
+      failed: load.failed + failed,
+      retries: load.retries + retries,
+      tokens: load.tokens + tokens,
+    };
   }
 
   async #tryAgain(input: ScoreInput, signal: AbortSignal): Promise<TeacherScores> {
@@ -95,6 +121,7 @@ export class TeacherScorer {
         const waitMs = Math.max(backoffMs, (cause.retryAfterS ?? 0) * 1000);
         logger.info("The teacher is asked again", { attempt: attempt + 1, wait_ms: waitMs, reason: cause.message });
         await clock.sleep(waitMs, signal);
+        this.#count({ retries: 1 });
       }
     }
   }

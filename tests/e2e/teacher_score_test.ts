@@ -246,3 +246,21 @@ Deno.test("a teacher of another vocabulary, or none that answers, stops the star
   const nobody = { TEACHER_SGLANG_URL: "http://127.0.0.1:9" };
   await assert.rejects(startHarness({ environment: nobody }), { code: "teacher_failed", message: /does not answer/ });
 });
+
+Deno.test("operators see the teacher: who it is, whether it is reached, and what it was asked for", async () => {
+  await using own = await startTaught();
+  const { gateway, teacher } = own;
+  const asks = { prompt_ids: PROMPT, response_ids: RESPONSE };
+  teacher.engine.faults.add({ fault: { kind: "input_logprobs", problem: "short" }, when: { times: 1 } });
+  assert.equal((await gateway.admin("POST", "/teacher-score", asks)).status, 200);
+  const { body } = await gateway.admin("GET", "/readyz");
+  assert.deepEqual([body.ready, body.teacher.reachable, body.teacher.weight_version], [true, true, "default"]);
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  // The probe at the start is a sequence, too.
+  assert.match(metrics, /verbatim_teacher_sequences_total\{outcome="scored"\} 2\n/);
+  assert.match(metrics, /verbatim_teacher_retries_total 1\n/);
+  await teacher.served.close();
+  const away = await gateway.admin("GET", "/readyz");
+  assert.deepEqual([away.status, away.body.ready, away.body.teacher.reachable], [200, true, false]);
+  assert.equal(typeof away.body.teacher.reason, "string");
+});
