@@ -35,7 +35,7 @@ export const Environment = z.object({
   SGLANG_API_KEY: z.string().min(1).optional(),
   ENGINE_RETRY_S: number().min(0).max(86400).default(10),
   ENGINE_IDLE_TIMEOUT_S: seconds.default(900),
-  /** Generations at the engine at once, and calls that may wait for their turn. */
+  /** Generations at the engine at once, and calls that may wait for their turn. Engines queue too: these bound memory. */
   ENGINE_MAX_CONCURRENCY: count.default(4096),
   ENGINE_MAX_QUEUE: number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(16384),
   MODEL_NAME: z.string().min(1).optional(),

@@ -51,16 +51,13 @@ export class EngineUpdates {
     body: { readonly [field: string]: unknown },
     signal: AbortSignal,
   ): Promise<UpdateReport> {
-    const { generations, generations: { gate } } = model;
+    const { gate } = model.generations;
     const wasPaused = gate.paused;
-    const version = [body.weight_version, body.new_version].find((given) => typeof given === "string");
     if (action === "pause") gate.pause();
-    if (version !== undefined) generations.noteVersion(version);
     let results: readonly WorkerResult[] = [];
     try {
       results = await model.control.act(action, body, signal);
     } finally {
-      if (version !== undefined) generations.noteVersion(version);
       const some = results.some((result) => result.ok);
       if (action === "pause" && !some && !wasPaused) gate.resume();
       if (action === "continue" && some) gate.resume();

@@ -8,7 +8,6 @@ import { VerbatimError } from "../core/errors.ts";
 import type { EngineAction, EngineControl, WorkerResult } from "../ports/engine_control.ts";
 import { EngineGate } from "./engine_gate.ts";
 import { EngineUpdates } from "./engine_updates.ts";
-import { TokenSeries } from "../core/token_series.ts";
 import type { Model } from "./model_catalog.ts";
 import { Generations } from "./resume_generation.ts";
 
@@ -110,43 +109,6 @@ Deno.test("workers that can't be listed, or of which there are none, are an erro
   }
   const state = await updates.stateOf(model, never);
   assert.deepEqual([state.workers, state.reason, state.paused], [[], "The router is away", true]);
-});
-
-Deno.test("a call that runs while its version is set is told from one that begins after", async () => {
-  const { updates, model } = worldOf();
-  const act = (action: EngineAction, body: Record<string, unknown>) => updates.act(model, action, body, never);
-  const during = [
-    ["set_version", { new_version: "2" }],
-    ["update_from_disk", { model_path: "p", weight_version: "2" }],
-    ["pause", {}],
-  ] as const;
-  for (const [action, body] of during) {
-    const engine = createPrefixEngine([{
-      abortAfter: null,
-      version: "2",
-      before: async () => void await act(action, body),
-    }]);
-    const request = {
-      engine,
-      rid: "r",
-      input: TokenSeries.of(Uint32Array.from([1])),
-      sampling: { max_new_tokens: 3, min_new_tokens: 3 },
-      routingKey: null,
-      stream: false,
-      fairKey: "k",
-      onAbort: "resume",
-      decode: () => "",
-    } as const;
-    const versions: unknown[] = [];
-    for (const _ of ["during", "after"]) {
-      for await (const chunk of model.generations.run(request, never)) {
-        if (chunk.type === "end") versions.push(chunk.weightVersions.map(({ version, exact }) => [version, exact]));
-      }
-      await act("continue", {});
-    }
-    const exact = action === "pause";
-    assert.deepEqual(versions, [[["2", exact]], [["1", true]]], action);
-  }
 });
 
 Deno.test("a budget lets so many tasks through, whatever is given back to one before it", async () => {

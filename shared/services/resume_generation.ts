@@ -63,9 +63,6 @@ export class Generations {
   readonly gate: EngineGate;
   readonly #options: GenerationsOptions;
   #resumed = 0;
-  /** Counts what was told of versions. */
-  #told = 0;
-  readonly #toldOf = new Map<string, number>();
 
   constructor(options: GenerationsOptions) {
     this.#options = options;
@@ -75,14 +72,6 @@ export class Generations {
   /** How often generations went on after an abort, since the start. */
   get resumed(): number {
     return this.#resumed;
-  }
-
-  /**
-   * The engines are getting this version now, or have just got it. A call that runs meanwhile and then names it may have
-   * begun with another: which of its tokens are whose can't be told.
-   */
-  noteVersion(version: string): void {
-    this.#toldOf.set(version, ++this.#told);
   }
 
   /**
@@ -101,7 +90,6 @@ export class Generations {
       waitedMs += clock.now() - enteringMs;
       patience.extend(clock.now() - enteringMs);
       const before = sofar.ids.length;
-      const told = this.#told;
       let ended: Exclude<EngineChunk, { type: "tokens" }> | null = null;
       try {
         for await (const chunk of request.engine.generate(nextCall(request, sofar, calls), signal)) {
@@ -118,7 +106,7 @@ export class Generations {
       }
       if (ended === null) throw new Error("The engine ended without an end");
       waitedMs += ended.waitedMs ?? 0;
-      addPart(sofar, ended, { before, isNew: (version) => (this.#toldOf.get(version) ?? 0) > told });
+      addPart(sofar, ended, before);
       const message = ended.type === "aborted" ? ended.message : "";
       if (ended.type === "aborted" && request.onAbort === "fail") {
         throw abortedError(message, "The engine aborted the generation");
@@ -194,24 +182,13 @@ function nextCall(request: GenerationRequest, sofar: SoFar, calls: number): Engi
   };
 }
 
-/**
- * Adds what a call left: which weights sampled its tokens, from `before` on, and what it said of the prompt. A version
- * that came while the call ran is not known to have sampled all that the engine says it has.
- */
-function addPart(
-  sofar: SoFar,
-  ended: Exclude<EngineChunk, { type: "tokens" }>,
-  { before, isNew }: { readonly before: number; readonly isNew: (version: string) => boolean },
-): void {
+/** Adds what a call left: which weights sampled its tokens, from `before` on, and what it said of the prompt. */
+function addPart(sofar: SoFar, ended: Exclude<EngineChunk, { type: "tokens" }>, before: number): void {
   const count = sofar.ids.length - before;
   const whole = ended.type === "end"
     ? [{ version: ended.weightVersion, start: 0, end: count, exact: true }]
     : ended.weightVersions;
-  const segments = (ended.weightVersions ?? whole).map((segment) => ({
-    ...segment,
-    exact: segment.exact && !(segment.version !== null && isNew(segment.version)),
-  }));
-  addSegments(sofar.segments, segments, before);
+  addSegments(sofar.segments, ended.weightVersions ?? whole, before);
   // Later calls find the generation's own tokens in prompt and cache.
   if (before === 0) sofar.prompt = { promptTokens: ended.promptTokens, cachedTokens: ended.cachedTokens };
   if (ended.type === "aborted") sofar.series = sofar.series.append(Uint32Array.from(sofar.ids.slice(before)));

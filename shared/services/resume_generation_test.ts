@@ -153,20 +153,6 @@ Deno.test("segments name the weights of each call, with neighbours of one versio
   });
 });
 
-Deno.test("a version that came while a call ran is not claimed for all of its tokens; the one before it is", async () => {
-  for (const [version, exact] of [["2", false], ["1", true]] as const) {
-    const world: World = worldOf([
-      { abortAfter: 3, version, before: () => world.generations.noteVersion("2") },
-      { abortAfter: null, version: "2" },
-    ]);
-    const { ids, end } = await run(world, { max_new_tokens: 8, min_new_tokens: 8 });
-    assert.deepEqual(end.weightVersions, [
-      { version, start: 0, end: 3, exact },
-      { version: "2", start: 3, end: ids.length, exact: true },
-    ]);
-  }
-});
-
 Deno.test("an abort after the last token that was wanted is an end: by a stop token, else by the limit", async () => {
   const straight = await uninterrupted({ max_new_tokens: 40 });
   assert.deepEqual(straight.end.finish, { type: "stop", matched: STOP }, "the prompt is one with a stop");
