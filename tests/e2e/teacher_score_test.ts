@@ -254,7 +254,7 @@ Deno.test("operators see the teacher: who it is, whether it is reached, and what
   teacher.engine.faults.add({ fault: { kind: "input_logprobs", problem: "short" }, when: { times: 1 } });
   assert.equal((await gateway.admin("POST", "/teacher-score", asks)).status, 200);
   const { body } = await gateway.admin("GET", "/readyz");
-  assert.deepEqual([body.ready, body.teacher.reachable, body.teacher.weight_version], [true, true, "default"]);
+  assert.deepEqual([body.ready, body.teacher.reachable, body.teacher.weight_version], [true, true, "t1"]);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
   // The probe at the start is a sequence, too.
   assert.match(metrics, /verbatim_teacher_sequences_total\{outcome="scored"\} 2\n/);
