@@ -68,21 +68,18 @@ export interface ComposedServices
 
 /** Clients and proxies give up on silent streams after tens of seconds; a keep-alive comes well before. */
 const KEEP_ALIVE_MS = 10_000;
-/** What a process keeps of turns it has read or committed. */
-const VIEW_BYTES = 512 * 1024 * 1024;
 
 /** Builds the services. */
 export function composeServices(
   adapters: Adapters,
   environment: Environment,
-  options: { readonly viewBytes?: number } = {},
 ): ComposedServices {
   const { store, clock, ids, background, createMetrics } = adapters;
   const { teacher = null, labeller = null, outside = null } = adapters;
   const blobs = new KeptBlobs({ store, outside, limitBytes: environment.BLOB_LIMIT_BYTES });
   const models = new ModelCatalog(adapters.models);
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
-  const views = new TaskViews(store, { maxBytes: options.viewBytes ?? VIEW_BYTES });
+  const views = new TaskViews(store, { maxBytes: environment.TURN_CACHE_BYTES });
   const inFlight = new CallsInFlight();
   const metrics = createMetrics({
     callsInFlight: () => inFlight.total,

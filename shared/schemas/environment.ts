@@ -65,6 +65,7 @@ export const Environment = z.object({
   BLOB_S3_REGION: z.string().min(1).default("us-east-1"),
   BLOB_S3_ACCESS_KEY_ID: z.string().min(1).optional(),
   BLOB_S3_SECRET_ACCESS_KEY: z.string().min(1).optional(),
+  TURN_CACHE_BYTES: count.default(512 * 1024 * 1024),
   TASK_TTL_S: seconds.default(86400),
   TASK_AUTOCREATE: flag.default(false),
   PASSTHROUGH_KEYS: list(z.string().min(1)).default([]),

@@ -1,5 +1,6 @@
 /** The calls this process is running, by task: whom a repeat may join, and whom a finish must wait for. */
 
+import { renderKey, type RequestUnits } from "../core/request_units.ts";
 import type { SharedCall } from "./shared_call.ts";
 
 /** A call of this process. */
@@ -7,6 +8,8 @@ export interface LocalCall {
   readonly callId: string;
   readonly digest: string;
   readonly call: SharedCall;
+  /** The request. */
+  readonly units: RequestUnits;
   /** Resolves when the call has ended and everything of it is written. */
   readonly ended: Promise<void>;
 }
@@ -33,6 +36,18 @@ export class CallsInFlight {
       if (local.digest === digest && !local.call.signal.aborted) return local;
     }
     return null;
+  }
+
+  /**
+   * The calls of a task whose prompt this request repeats and goes beyond with an assistant's message, though nobody
+   * can have read their whole answer yet; a part of it was shown.
+   */
+  answering(uid: string, request: RequestUnits): LocalCall[] {
+    return this.of(uid).filter(({ units, call }) => {
+      const { length } = units.units;
+      return call.shown && length > 0 && request.units[length]?.kind === "assistant" &&
+        request.chain[length - 1] === units.chain[length - 1] && renderKey(request) === renderKey(units);
+    });
   }
 
   /** Every call of a task. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { requestUnits } from "../core/request_units.ts";
 import { makeTask } from "../../tests/contracts/store_fixtures.ts";
 import { createFakeClock, eventLoopTurn, type FakeClock } from "../../tests/fixtures/fake_clock.ts";
 import { createListLogger } from "../../tests/fixtures/list_logger.ts";
@@ -58,7 +59,8 @@ async function worldOf(): Promise<World> {
       const { promise: ended, resolve: end } = Promise.withResolvers<void>();
       const call = new SharedCall();
       call.signal.addEventListener("abort", () => end());
-      inFlight.add(task.uid, { callId, digest: callId, call, ended });
+      const units = requestUnits({ messages: [], tools: [], settings: {} });
+      inFlight.add(task.uid, { callId, digest: callId, call, units, ended });
       return { call, end };
     },
   };

@@ -2,7 +2,7 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import { keepInput } from "../core/kept_input.ts";
-import type { Located } from "../core/locate.ts";
+import { locate, type Located } from "../core/locate.ts";
 import { matchesMain } from "../core/main_selector.ts";
 import { requestHistory } from "../core/record_history.ts";
 import { repeatDigest } from "../core/repeat_digest.ts";
@@ -68,6 +68,9 @@ interface Running {
 /** Most bytes of a failed request's place, as JSON, that are kept; a KV value holds 64 KiB. */
 const MOST_PLACE_BYTES = 48_000;
 
+/** An answer that an agent went on from before it was whole is waited for so long. */
+const LONGEST_ANSWER_WAIT_MS = 5000;
+
 /** How a call ended well. */
 interface Ended {
   readonly outcome: CallOutcome;
@@ -103,7 +106,7 @@ export class TurnRecorder {
     const running: Running = { agent, call, callId: ids.uuid(), units, effective, digest, wantsReplay };
     const following = this.#follow(agent, call, { joined: false });
     const ended = this.#run(running);
-    if (task !== null) inFlight.add(task.uid, { callId: running.callId, digest, call, ended });
+    if (task !== null) inFlight.add(task.uid, { callId: running.callId, digest, call, units, ended });
     return following;
   }
 
@@ -187,6 +190,7 @@ export class TurnRecorder {
     const earlier = await this.#earlierAnswer(running, task, view);
     if (earlier !== null) return await this.#replay(running, task, view, earlier);
 
+    await this.#answersBefore(running, view);
     const prepared = await this.#prepare(running, task, view);
     const lease = this.#options.leases.take(task, { ...running, rid: prepared.rid });
     let committed = false;
@@ -222,6 +226,25 @@ export class TurnRecorder {
     } finally {
       lease.release({ removed: committed });
     }
+  }
+
+  /**
+   * An agent may go on from an answer before its last chunk, which leaves after the commit: the turn it goes on from is
+   * then about to be committed, and is waited for. Else the agent's own history would be rendered in its place.
+   */
+  async #answersBefore({ agent, call, units }: Running, view: TaskView): Promise<void> {
+    const { inFlight, clock } = this.#options;
+    const answering = inFlight.answering(view.uid, units);
+    if (answering.length === 0) return;
+    const { extend } = locate(view.forest, units, { echo: "lenient", known: agent.nearest?.prompt ?? null });
+    const known = extend === null ? 0 : view.forest.turn(extend.turn).node.depth;
+    const missing = answering.filter((other) => other.units.units.length > known);
+    if (missing.length === 0) return;
+    const timer = new AbortController();
+    const tooLong = clock.sleep(LONGEST_ANSWER_WAIT_MS, AbortSignal.any([timer.signal, call.signal])).catch(() => {});
+    await Promise.race([Promise.all(missing.map(({ ended }) => ended)), tooLong]);
+    timer.abort();
+    call.signal.throwIfAborted();
   }
 
   /** The turn that already answers this request, or null: one that is asked for again, or whose answer did not arrive. */

@@ -2,8 +2,11 @@
 
 import assert from "node:assert/strict";
 import { openDenoKvStore } from "../adapters/deno_kv_store.ts";
+import { createMemoryStore } from "../adapters/memory_store.ts";
 import { systemClock } from "../adapters/system_clock.ts";
+import type { Conversation } from "../core/message.ts";
 import { createRecorderWorld } from "../../tests/fixtures/recorder_world.ts";
+import { spyOnStore } from "../../tests/fixtures/spy_store.ts";
 import { until } from "../../tests/e2e/until.ts";
 
 Deno.test("TurnRecorder notes a failed call whose place is too large to keep, in whatever script it is written", async () => {
@@ -21,6 +24,54 @@ Deno.test("TurnRecorder notes a failed call whose place is too large to keep, in
     }
   }
   assert.deepEqual(world.logger.lines.filter(({ level }) => level === "error"), []);
+});
+
+/** A conversation of these messages, an assistant's among them. */
+function turns(...contents: readonly string[]): Conversation {
+  const messages = contents.map((content, source) =>
+    source % 2 === 0
+      ? { role: "user" as const, content, source }
+      : { role: "assistant" as const, content, reasoning: null, toolCalls: [], form: "", source }
+  );
+  return { messages, tools: [], settings: {} };
+}
+
+Deno.test("TurnRecorder waits for the commit of the answer that an agent already goes on from", async () => {
+  const spy = spyOnStore(createMemoryStore());
+  await using world = await createRecorderWorld({ store: spy.store });
+  const { taskId } = await world.createTask();
+  const commit = Promise.withResolvers<void>();
+  spy.before("appendTurn", () => commit.promise);
+  const first = world.ask(taskId, { conversation: turns("Hello"), says: "Hi.", stream: true });
+  await until("the answer is about to be committed", () => spy.calls.get("appendTurn") === 1);
+  const early = world.ask(taskId, { conversation: turns("Hello", "Hi.", "Go on."), says: "On." });
+  const other = await Promise.race([
+    early.then(() => "early" as const),
+    new Promise((resolve) => setTimeout(resolve, 50)).then(() => "waits" as const),
+  ]);
+  assert.deepEqual([other, world.sampled.size], ["waits", 1], "nothing is sampled from the agent's own rendering");
+  commit.resolve();
+  assert.deepEqual([(await first).turn, (await early).turn], [0, 1]);
+  const { task } = await world.services.tasks.get(taskId);
+  const region = await world.services.exporter.region(task);
+  assert.equal(region.reason, null);
+  assert.deepEqual(Object(region.result).turns.length, 2);
+});
+
+Deno.test("TurnRecorder goes on where the answer that was gone on from is never committed", async () => {
+  const spy = spyOnStore(createMemoryStore());
+  await using world = await createRecorderWorld({ store: spy.store });
+  const { taskId } = await world.createTask();
+  const commit = Promise.withResolvers<void>();
+  spy.before("appendTurn", () => commit.promise);
+  const first = world.ask(taskId, { conversation: turns("Hello"), says: "Hi.", stream: true });
+  const lost = assert.rejects(first, /the store is gone/);
+  await until("the answer is about to be committed", () => spy.calls.get("appendTurn") === 1);
+  const early = world.ask(taskId, { conversation: turns("Hello", "Hi.", "Go on."), says: "On." });
+  spy.before("appendTurn", null);
+  commit.reject(new Error("the store is gone"));
+  await lost;
+  assert.equal((await early).turn, 0);
 });
 
 Deno.test("TurnRecorder never lets the policy act in a teacher's turn, where a process has no teacher", async () => {

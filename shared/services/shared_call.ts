@@ -73,6 +73,11 @@ export class SharedCall {
     return this.#abort.signal;
   }
 
+  /** Whether a client was shown a part of the answer. */
+  get shown(): boolean {
+    return this.#shown;
+  }
+
   /** Takes back every event, so that another answer can take their place; false where a client was shown a part. */
   takeBack(): boolean {
     if (this.#shown) return false;
