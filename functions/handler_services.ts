@@ -8,6 +8,7 @@ import type { Logger } from "../shared/ports/logger.ts";
 import type { CallsInFlight } from "../shared/services/calls_in_flight.ts";
 import type { TaskCloser } from "../shared/services/close_task.ts";
 import type { EngineUpdates } from "../shared/services/engine_updates.ts";
+import type { ExtrasProbe } from "../shared/services/extras_probe.ts";
 import type { TaskExporter } from "../shared/services/export_task.ts";
 import type { TeacherLabeller } from "../shared/services/label_turn.ts";
 import type { ModelCatalog } from "../shared/services/model_catalog.ts";
@@ -30,6 +31,7 @@ export interface HandlerServices {
   readonly closer: TaskCloser;
   readonly exporter: TaskExporter;
   readonly engines: EngineUpdates;
+  readonly extrasProbe: ExtrasProbe;
   readonly inFlight: CallsInFlight;
   readonly metrics: Metrics;
   readonly clock: Clock;

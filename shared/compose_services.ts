@@ -11,9 +11,11 @@ import type { TaskStore } from "./ports/task_store.ts";
 import type { Environment } from "./schemas/environment.ts";
 import { CallsInFlight } from "./services/calls_in_flight.ts";
 import { CallLeases } from "./services/call_leases.ts";
+import { ExtrasCapture } from "./services/capture_extras.ts";
 import { TaskCloser } from "./services/close_task.ts";
 import { EngineUpdates } from "./services/engine_updates.ts";
 import { TaskExporter } from "./services/export_task.ts";
+import { ExtrasProbe } from "./services/extras_probe.ts";
 import { KeptBlobs } from "./services/kept_blobs.ts";
 import type { TeacherLabeller } from "./services/label_turn.ts";
 import { type Model, ModelCatalog } from "./services/model_catalog.ts";
@@ -45,6 +47,7 @@ export interface Adapters {
 export interface ComposedServices
   extends Omit<Adapters, "models" | "teacher" | "labeller" | "outside" | "createMetrics"> {
   readonly blobs: KeptBlobs;
+  readonly extrasProbe: ExtrasProbe;
   readonly models: ModelCatalog;
   readonly teacher: TeacherScorer | null;
   /** Null without a teacher. */
@@ -74,9 +77,10 @@ export function composeServices(
   adapters: Adapters,
   environment: Environment,
 ): ComposedServices {
-  const { store, clock, ids, background, createMetrics } = adapters;
+  const { store, clock, ids, logger, background, createMetrics } = adapters;
   const { teacher = null, labeller = null, outside = null } = adapters;
   const blobs = new KeptBlobs({ store, outside, limitBytes: environment.BLOB_LIMIT_BYTES });
+  const extrasProbe = new ExtrasProbe({ clock, ids });
   const models = new ModelCatalog(adapters.models);
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
   const views = new TaskViews(store, { maxBytes: environment.TURN_CACHE_BYTES });
@@ -87,11 +91,12 @@ export function composeServices(
     teacher: () => teacher?.load ?? null,
   });
   const leases = new CallLeases({ store, clock, background });
-  const exporter = new TaskExporter({ store, views, models, teacher: teacher?.name ?? null });
+  const exporter = new TaskExporter({ store, views, models, blobs, teacher: teacher?.name ?? null });
   const taskScorer = teacher === null ? null : new TaskScorer({ scorer: teacher, exporter, tasks, store });
   return {
     ...adapters,
     blobs,
+    extrasProbe,
     models,
     teacher,
     labeller,
@@ -110,6 +115,7 @@ export function composeServices(
       metrics,
       background,
       labeller,
+      extras: new ExtrasCapture({ probe: extrasProbe, blobs, logger }),
       onTurn(task, turn) {
         if (taskScorer === null || task.settings.score !== "per_turn") return;
         background.run("score a turn", taskScorer.scoreTurn(task, turn, new AbortController().signal));

@@ -35,6 +35,7 @@ Deno.test("openapiDocument() says what a request may hold, field by field", () =
       "format",
       "roles",
       "max_version_span",
+      "extras",
       "ce_sentinel",
     ],
   );

@@ -57,6 +57,7 @@ async function create(context: Context, services: HandlerServices): Promise<Resp
     throw new VerbatimError("unsupported", `Field "score": ${reason}`, { details: { field: "score", reason } });
   }
   if (settings.rollin !== undefined) await checkRollin(model.renderer, services.labeller);
+  await services.extrasProbe.assertSaid(model, settings.captureExtras ?? []);
   const giveBack = services.engines.takeTask(model);
   const { task, key, created } = await services.tasks.create({
     taskId: request.task_id ?? null,
@@ -152,8 +153,8 @@ async function reward(context: Context, services: HandlerServices): Promise<Resp
 async function result(context: Context, services: HandlerServices): Promise<Response> {
   const query = parseWith(ResultQuery, context.req.query(), "query");
   const { task } = await services.tasks.getReadable(context.req.param("id") ?? "");
-  const { format, roles, max_version_span: maxVersionSpan, ce_sentinel: ceSentinel } = query;
-  const exported = await services.exporter.result(task, { format, roles, maxVersionSpan, ceSentinel });
+  const { format, roles, max_version_span: maxVersionSpan, ce_sentinel: ceSentinel, extras } = query;
+  const exported = await services.exporter.result(task, { format, roles, maxVersionSpan, ceSentinel, extras });
   if (format === "slime" || !wantsTensors(context.req.header("accept"))) return context.json(exported);
   const { tensors, rest } = exportTensors(exported);
   return tensorsResponse(safetensors(tensors, { verbatim: JSON.stringify(rest) }));

@@ -3,6 +3,7 @@
 import { verdictText } from "../../shared/core/judgement.ts";
 import type { TaskRecord } from "../../shared/core/task.ts";
 import type { Turn, TurnRecord } from "../../shared/core/turn.ts";
+import { isMissing, type TurnExtras } from "../../shared/core/turn_extras.ts";
 import type { JudgedTask } from "../../shared/services/judged_task.ts";
 import type { VisibleStatus } from "../../shared/services/task_service.ts";
 import type { HandlerServices } from "../handler_services.ts";
@@ -71,6 +72,7 @@ export function turnBody(turn: Turn, judged: JudgedTask): Record<string, unknown
     completion_tokens: record.completionTokens,
     cached_tokens: record.cachedTokens,
     weight_versions: record.weightVersions,
+    ...(record.extras === undefined ? {} : { extras: extraShapes(record.extras) }),
     resumed: record.resumed ?? 0,
     stale: judged.stale.has(record.turn),
     sampling: record.sampling,
@@ -97,6 +99,28 @@ function teacherPart({ teacher }: TurnRecord): Record<string, unknown> {
   if (teacher === undefined) return {};
   const { model, weightVersion: weight_version, droppedCalls: dropped_calls, leftOut: left_out } = teacher;
   return { teacher: { model, weight_version, dropped_calls, left_out } };
+}
+
+/** What was captured of a turn beside its tokens, or why it is missing; the bytes come with the results. */
+function extraShapes(extras: TurnExtras): Record<string, unknown> {
+  const { routed_experts: experts, top_p_ids: topPIds, spec_info: spec } = extras;
+  return {
+    ...(experts === undefined ? {} : {
+      routed_experts: isMissing(experts)
+        ? experts
+        : { start: experts.start, rows: experts.rows, width: experts.width, bytes: experts.blob.bytes },
+    }),
+    ...(topPIds === undefined
+      ? {}
+      : { top_p_ids: isMissing(topPIds) ? topPIds : { ids: topPIds.ids, bytes: topPIds.blob.bytes } }),
+    ...(spec === undefined ? {} : {
+      spec_info: isMissing(spec) ? spec : {
+        spec_accept_token_num: spec.acceptedTokens,
+        spec_draft_token_num: spec.draftTokens,
+        spec_verify_ct: spec.verifications,
+      },
+    }),
+  };
 }
 
 function iso(epochMs: number): string {

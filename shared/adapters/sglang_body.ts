@@ -4,6 +4,7 @@ import type { SamplingParams } from "../core/sampling.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { EngineRequest, ScoreRequest } from "../ports/engine.ts";
 import { inconsistent } from "./engine_failure.ts";
+import { extraFields } from "./sglang_extras.ts";
 
 /** An attempt's id on the engine. Suffixes have one length, so that no attempt's id is a prefix of another's. */
 export function attemptId(rid: string, tries: number): string {
@@ -13,12 +14,14 @@ export function attemptId(rid: string, tries: number): string {
 /** The body; the ids come from the series' kept JSON text and are not serialised again. */
 export function generateBody(request: EngineRequest, rid: string): Uint8Array<ArrayBuffer> {
   const sampling: SamplingParams = { ...request.sampling, skip_special_tokens: false };
+  const extras = extraFields(request.extras ?? {});
   const rest = JSON.stringify({
     rid,
-    sampling_params: sampling,
+    sampling_params: { ...sampling, ...extras.sampling },
     return_logprob: true,
     logprob_start_len: -1,
     stream: request.stream,
+    ...extras.body,
   });
   return bodyOf(request.input, rest);
 }

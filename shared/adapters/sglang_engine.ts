@@ -68,6 +68,7 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
       vocabSize: options.vocabSize,
       maxNewTokens: request.sampling.max_new_tokens ?? Infinity,
       versions: workers.versions.watch(workers.servedBy(lease.url)),
+      extras: request.extras,
     });
     const body = generateBody(request, rid);
     const call = new WorkerCall(settings, { lease, rid, body, routingKey: request.routingKey, signal });

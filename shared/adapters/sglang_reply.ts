@@ -1,8 +1,9 @@
 /** Reads replies of SGLang's `/generate` and checks every claim in them. Each field is optional until it is needed. */
 
 import type { Finish } from "../core/turn.ts";
-import type { EngineChunk } from "../ports/engine.ts";
+import type { EngineChunk, EngineExtras, ExtrasAsked } from "../ports/engine.ts";
 import { EngineFailure, inconsistent, type PartialReply } from "./engine_failure.ts";
+import { ExtrasReader } from "./sglang_extras.ts";
 import { abortMessage, failureOfAbort, isObject } from "./sglang_failure.ts";
 import type { VersionWatch } from "./version_ledger.ts";
 import { VersionSpans } from "./version_spans.ts";
@@ -14,6 +15,8 @@ export interface ReplyExpectation {
   readonly maxNewTokens: number;
   /** What was known of the worker's weights when the request was sent. */
   readonly versions: VersionWatch;
+  /** What was asked for beside the tokens. */
+  readonly extras?: ExtrasAsked | undefined;
 }
 
 type Mode = "unknown" | "cumulative" | "incremental";
@@ -41,10 +44,12 @@ export class ReplyReader {
   readonly #ids: number[] = [];
   readonly #logprobs: number[] = [];
   readonly #spans: VersionSpans;
+  readonly #extras: ExtrasReader | null;
 
   constructor(expected: ReplyExpectation) {
     this.#expected = expected;
     this.#spans = new VersionSpans(expected.versions);
+    this.#extras = expected.extras === undefined ? null : new ExtrasReader(expected.extras, expected);
   }
 
   /** Tokens read so far. */
@@ -95,6 +100,7 @@ export class ReplyReader {
       weightVersions: this.#spans.segments(this.sampled),
       promptTokens,
       cachedTokens: numberOf(meta.cached_tokens),
+      ...this.#extrasSaid(),
     };
     return delta === null || delta.ids.length === 0 ? [aborted] : [tokensOf(delta), aborted];
   }
@@ -153,6 +159,7 @@ export class ReplyReader {
       this.#logprobs.push(delta.logprobs[k]!);
     }
     this.#spans.note(meta.weight_version, this.sampled);
+    this.#extras?.note(meta, { fresh: delta.ids.length, sampled: this.sampled });
   }
 
   /** The second frame with tokens before it decides. Without its count [5], [5] may be one token or two. */
@@ -197,7 +204,12 @@ export class ReplyReader {
       cachedTokens: numberOf(meta.cached_tokens),
       weightVersion: typeof meta.weight_version === "string" ? meta.weight_version : null,
       ...(weightVersions.every(({ exact }) => exact) ? {} : { weightVersions }),
+      ...this.#extrasSaid(),
     };
+  }
+
+  #extrasSaid(): { readonly extras?: EngineExtras } {
+    return this.#extras === null ? {} : { extras: this.#extras.end(this.#ids) };
   }
 
   #finishOf(finish: Record<string, unknown>): Finish {

@@ -3,6 +3,7 @@
 import type { KeptInput } from "./kept_input.ts";
 import type { AssistantMessage } from "./message.ts";
 import type { Basis, SamplingParams } from "./sampling.ts";
+import type { TurnExtras } from "./turn_extras.ts";
 import type { TurnHistory } from "./turn_history.ts";
 
 /** How a generation ended. `stop` carries what matched: a token id or a stop string. */
@@ -94,6 +95,8 @@ export interface TurnRecord {
   readonly actor: "policy" | "teacher";
   /** Of a teacher's turn. */
   readonly teacher?: TeacherAction;
+  /** What its task captures beside tokens and logprobs. Absent: nothing. */
+  readonly extras?: TurnExtras;
   /** The engine's id of the request. */
   readonly rid: string;
   /** Hex digits from which dialects make the ids they show, the same under replay. */

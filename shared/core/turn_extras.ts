@@ -21,10 +21,10 @@ export interface KeptBlob {
 
 /**
  * Why an extra that was asked for is not there. `dropped`: the engine's answer did not hold it; `inconsistent`: what it
- * held does not fit the tokens; `not_kept`: it could not be written; `interrupted`: a part of the generation went without it;
+ * held does not fit the tokens; `unverified`: what fits could not be learned; `not_kept`: it could not be written; `interrupted`: a part of the generation went without it;
  * `not_sampled`: the policy did not sample the turn.
  */
-export type MissingReason = "dropped" | "inconsistent" | "not_kept" | "interrupted" | "not_sampled";
+export type MissingReason = "dropped" | "inconsistent" | "unverified" | "not_kept" | "interrupted" | "not_sampled";
 
 /** An extra that was asked for and is not there. It is never made up. */
 export interface MissingExtra {

@@ -1,8 +1,27 @@
 /** An SGLang worker or router, token-in/token-out. Adapter: sglang_engine. */
 
+import type { Experts, TopPIds } from "../core/extra_arrays.ts";
 import type { SamplingParams } from "../core/sampling.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { Finish, VersionSegment } from "../core/turn.ts";
+import type { MissingExtra, SpecInfo } from "../core/turn_extras.ts";
+
+/** What is wanted beside tokens and logprobs. */
+export interface ExtrasAsked {
+  /** The experts of the positions from this one to the one before the last sampled token. */
+  readonly expertsFrom?: number;
+  /** The ids that each sampled token was chosen from. */
+  readonly topPIds?: true;
+  /** What speculative decoding did. */
+  readonly specInfo?: true;
+}
+
+/** What came of it: an entry for each that was asked for. Lengths fit the tokens, and each token is among its ids. */
+export interface EngineExtras {
+  readonly experts?: Experts | MissingExtra;
+  readonly topPIds?: TopPIds | MissingExtra;
+  readonly specInfo?: SpecInfo | MissingExtra;
+}
 
 export interface EngineRequest {
   /**
@@ -16,6 +35,7 @@ export interface EngineRequest {
   readonly routingKey: string | null;
   /** Ask for tokens as they are sampled. Off, one chunk holds them all. */
   readonly stream: boolean;
+  readonly extras?: ExtrasAsked;
 }
 
 /** Deltas, then one end or one abort. Every chunk's ids and logprobs have one length, and the ids are in the vocabulary. */
@@ -31,6 +51,7 @@ export type EngineChunk =
     readonly weightVersions?: readonly VersionSegment[];
     /** Time that was not the engine's: before a worker had taken the request. Absent: none. */
     readonly waitedMs?: number;
+    readonly extras?: EngineExtras;
   }
   /**
    * The engine gave the generation up after the tokens sent so far, which stand as they are (a weight update, a
@@ -45,6 +66,8 @@ export type EngineChunk =
     readonly promptTokens: number | null;
     readonly cachedTokens: number | null;
     readonly waitedMs?: number;
+    /** Of the tokens so far. Absent: nothing is known of them. */
+    readonly extras?: EngineExtras;
   };
 
 export interface EngineInfo {

@@ -1,6 +1,7 @@
 /** Requests of the tasks endpoints. */
 
 import { z } from "zod";
+import { EXTRA_NAMES } from "../core/turn_extras.ts";
 import { SAMPLING_NAMES, SamplingParams } from "./sampling_params.ts";
 
 /** A task's name. */
@@ -111,6 +112,9 @@ export const ResultQuery = z.strictObject({
     z.array(z.enum(["main", "branch", "side", "superseded"])).min(1),
   ).optional(),
   max_version_span: z.coerce.number().int().positive().optional(),
+  /** Of what the task captures; all where absent. */
+  extras: z.string().transform((text) => text.split(",").map((name) => name.trim()).filter((name) => name !== ""))
+    .pipe(z.array(z.enum(EXTRA_NAMES))).optional(),
   /** Of the slime form: whether tokens that train by cross entropy are marked in `teacher_log_probs`. */
   ce_sentinel: z.enum(["true", "false"]).transform((text) => text === "true").optional(),
 }).refine(({ format, ce_sentinel }) => ce_sentinel !== true || format === "slime", {

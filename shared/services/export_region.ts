@@ -4,6 +4,7 @@ import { leaves } from "../core/leaves.ts";
 import { InconsistentSeries, tryPackPath } from "../core/packed_path.ts";
 import { ceFields, exportHead, pathNotes, spanShape, trainableMask, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
+import { extraFields, extraNotes, type FoundExtras, pathExtras } from "./path_extras.ts";
 import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 
 /** What every export begins with, why there is no region, and the region. */
@@ -12,7 +13,10 @@ export interface RegionExport extends Record<string, unknown> {
 }
 
 /** The region, or null with the reason. Three arrays of one length; observed tokens have mask 0 and logprob 0.0. */
-export function exportRegion(judged: JudgedTask, scores: FoundScores): RegionExport {
+export function exportRegion(
+  judged: JudgedTask,
+  { scores, extras: found }: { readonly scores: FoundScores; readonly extras: FoundExtras },
+): RegionExport {
   const { judgement, forest } = judged;
   const rows = leaves(forest, judgement);
   const last = judgement.mainLine.at(-1);
@@ -27,8 +31,10 @@ export function exportRegion(judged: JudgedTask, scores: FoundScores): RegionExp
   const path = tryPackPath(forest.path(last).map((turn) => judged.turns[turn]!));
   if (path instanceof InconsistentSeries) return without(path.reason);
   const lossMask = trainableMask(path, judged);
+  const extras = pathExtras(path, found);
+  const notes = [...judgement.notes, ...pathNotes([path], judged), ...scores.notes, ...extraNotes([extras])];
   return {
-    ...exportHead(judged, null, [...judgement.notes, ...pathNotes([path], judged), ...scores.notes]),
+    ...exportHead(judged, null, notes),
     reason: null,
     result: {
       prompt_token_ids: Array.from(path.prompt),
@@ -37,6 +43,7 @@ export function exportRegion(judged: JudgedTask, scores: FoundScores): RegionExp
       loss_mask: Array.from(lossMask),
       ...ceFields(judged.task, path.teacherMask),
       ...scoreFields(pathScores(path, scores.kept, lossMask)),
+      ...extraFields(extras),
       weight_versions: versionShape(path.weightVersions),
       finish_reason: path.spans.at(-1)?.turn.record.finishReason,
       turns: path.spans.map((span) => spanShape(span, judged)),

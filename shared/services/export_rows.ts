@@ -6,6 +6,7 @@ import { InconsistentSeries, type PackedPath, tryPackPath } from "../core/packed
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import { ceFields, exportHead, pathNotes, rolloutId, spanShape, versionShape } from "./export_shapes.ts";
 import type { JudgedTask } from "./judged_task.ts";
+import { extraFields, extraNotes, type FoundExtras, type PathExtras, pathExtras } from "./path_extras.ts";
 import { type FoundScores, pathScores, scoreFields } from "./kept_scores.ts";
 
 /** Which rows are wanted. */
@@ -60,17 +61,21 @@ export function packRows(judged: JudgedTask, filter: RowFilter): PackedRows {
   return { rows, reason: rows.length === 0 ? "nothing was generated" : null, notes };
 }
 
+/** What rows carry beside their tokens. */
+export interface RowParts {
+  readonly tokenizer: Tokenizer;
+  readonly scores: FoundScores;
+  readonly extras: FoundExtras;
+}
+
 /** Rows on the wire. */
-export function exportRows(
-  judged: JudgedTask,
-  filter: RowFilter,
-  parts: { readonly tokenizer: Tokenizer; readonly scores: FoundScores },
-): Record<string, unknown> {
+export function exportRows(judged: JudgedTask, filter: RowFilter, parts: RowParts): Record<string, unknown> {
   const packed = packRows(judged, filter);
-  const rows = packed.rows.map((row) => rowShape(judged, row, parts));
+  const extras = packed.rows.map(({ path }) => pathExtras(path, parts.extras));
+  const rows = packed.rows.map((row, k) => rowShape(judged, row, { ...parts, extras: extras[k]! }));
   const trainedTokens = rows.reduce((sum, row) => sum + row.trained_tokens, 0);
   return {
-    ...exportHead(judged, packed.reason, [...packed.notes, ...parts.scores.notes]),
+    ...exportHead(judged, packed.reason, [...packed.notes, ...parts.scores.notes, ...extraNotes(extras)]),
     rows: rows.map((row) => ({ ...row, rows_in_rollout: rows.length, trained_tokens_in_rollout: trainedTokens })),
   };
 }
@@ -95,7 +100,7 @@ function trainingMasks(
 function rowShape(
   judged: JudgedTask,
   row: PackedRow,
-  { tokenizer, scores }: { readonly tokenizer: Tokenizer; readonly scores: FoundScores },
+  { tokenizer, scores, extras }: Omit<RowParts, "extras"> & { readonly extras: PathExtras | null },
 ): Record<string, unknown> & { trained_tokens: number } {
   const { leaf, path, lossMask, ceMask } = row;
   return {
@@ -107,6 +112,7 @@ function rowShape(
     ...ceFields(judged.task, ceMask),
     logprobs: Array.from(path.logprobs),
     ...scoreFields(pathScores(path, scores.kept, lossMask)),
+    ...extraFields(extras),
     weight_versions: versionShape(path.weightVersions),
     role: leaf.role,
     path: leaf.path,

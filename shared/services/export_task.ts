@@ -3,6 +3,7 @@
 import type { TaskRecord } from "../core/task.ts";
 import { type PackedPath, packPath } from "../core/packed_path.ts";
 import type { TurnRole } from "../core/judgement.ts";
+import type { ExtraName } from "../core/turn_extras.ts";
 import type { TaskStore } from "../ports/task_store.ts";
 import { explainTask } from "./explain_task.ts";
 import { exportRegion, type RegionExport } from "./export_region.ts";
@@ -10,7 +11,9 @@ import { exportRows } from "./export_rows.ts";
 import { exportSlime } from "./export_slime.ts";
 import { type JudgedTask, judgeTask } from "./judged_task.ts";
 import { findScores, type FoundScores } from "./kept_scores.ts";
+import type { KeptBlobs } from "./kept_blobs.ts";
 import type { ModelCatalog } from "./model_catalog.ts";
+import { findExtras } from "./path_extras.ts";
 import type { TaskViews } from "./task_views.ts";
 
 /** Which form of the result. */
@@ -18,6 +21,8 @@ export interface ResultRequest {
   readonly format: "region" | "rows" | "slime";
   readonly roles?: readonly TurnRole[] | undefined;
   readonly maxVersionSpan?: number | undefined;
+  /** Of what the task captures beside tokens; all where absent. */
+  readonly extras?: readonly ExtraName[] | undefined;
   /** As in the slime form, which alone has it. */
   readonly ceSentinel?: boolean | undefined;
 }
@@ -27,6 +32,7 @@ export interface ExportContext {
   readonly store: TaskStore;
   readonly views: TaskViews;
   readonly models: ModelCatalog;
+  readonly blobs: KeptBlobs;
   /** Whose scores exports carry first; null where no teacher is configured. */
   readonly teacher?: string | null;
 }
@@ -50,18 +56,23 @@ export class TaskExporter {
   }
 
   /** The main line as one region, or null with the reason. */
-  async region(task: TaskRecord): Promise<RegionExport> {
+  async region(task: TaskRecord, names?: readonly ExtraName[]): Promise<RegionExport> {
     const [judged, scores] = await Promise.all([this.judged(task), this.#scores(task)]);
-    return exportRegion(judged, scores);
+    const last = judged.judgement.mainLine.at(-1);
+    const path = last === undefined ? [] : judged.forest.path(last);
+    const turns = path.map((turn) => judged.turns[turn]!);
+    return exportRegion(judged, { scores, extras: await findExtras(this.#context.blobs, task, { turns, names }) });
   }
 
   /** The result in the form asked for. */
   async result(task: TaskRecord, request: ResultRequest): Promise<Record<string, unknown>> {
+    if (request.format === "region") return await this.region(task, request.extras);
     const [judged, scores] = await Promise.all([this.judged(task), this.#scores(task)]);
-    if (request.format === "region") return exportRegion(judged, scores);
+    const wanted = { turns: judged.turns, names: request.extras };
+    const extras = await findExtras(this.#context.blobs, task, wanted);
     const { tokenizer } = this.#context.models.resolve(task.settings.model).renderer;
     const exported = request.format === "rows" ? exportRows : exportSlime;
-    return exported(judged, request, { tokenizer, scores });
+    return exported(judged, request, { tokenizer, scores, extras });
   }
 
   #scores(task: TaskRecord): Promise<FoundScores> {

@@ -2,6 +2,7 @@
 
 import type { Tensor, TensorData } from "../core/safetensors.ts";
 import { ScoreColumn } from "./kept_scores.ts";
+import { PathExtras } from "./path_extras.ts";
 
 /** Arrays that become tensors. Ids are int32: no vocabulary has more. */
 const TYPES: Readonly<Record<string, (values: readonly number[]) => TensorData>> = {
@@ -33,6 +34,9 @@ function take(object: Record<string, unknown>, prefix: string, tensors: Tensor[]
     if (value instanceof ScoreColumn) {
       tensors.push(value.tensor(prefix + name));
       if (name === "teacher_log_probs") tensors.push(value.mask(`${prefix}scored_mask`));
+    } else if (value instanceof PathExtras) {
+      tensors.push(...value.tensors(prefix));
+      rest[name] = value.rest();
     } else if (make !== undefined && isNumbers(value)) {
       tensors.push({ name: prefix + name, shape: [value.length], data: make(value) });
     } else {

@@ -23,6 +23,7 @@ import { answerOfTurn, eventsOfAnswer } from "./answer_of_turn.ts";
 import type { CallLeases } from "./call_leases.ts";
 import { wasDelivered } from "./deliveries.ts";
 import type { CallsInFlight } from "./calls_in_flight.ts";
+import type { ExtrasCapture } from "./capture_extras.ts";
 import { checkSamplingIds } from "./check_sampling_ids.ts";
 import { commitTurn } from "./commit_turn.ts";
 import { tokensLeft } from "./context_length.ts";
@@ -30,7 +31,7 @@ import { type EffectiveSampling, effectiveSampling } from "./effective_sampling.
 import type { TeacherLabeller } from "./label_turn.ts";
 import type { KeptRequest } from "./kept_requests.ts";
 import { placePrompt } from "./place_prompt.ts";
-import { type PreparedTurn, runTurn } from "./run_turn.ts";
+import { type GeneratedTurn, type PreparedTurn, runTurn } from "./run_turn.ts";
 import { type Answer, SharedCall } from "./shared_call.ts";
 import { assertTurnLeft, tokensInBudget } from "./task_budget.ts";
 import type { TaskService } from "./task_service.ts";
@@ -47,6 +48,7 @@ export interface TurnRecorderOptions {
   readonly ids: Ids;
   readonly metrics: Metrics;
   readonly background: Background;
+  readonly extras: ExtrasCapture;
   /** Acts where a task's roll-in says so; null without a teacher. */
   readonly labeller: TeacherLabeller | null;
   /** Told of every turn once it is committed. */
@@ -195,7 +197,7 @@ export class TurnRecorder {
     const lease = this.#options.leases.take(task, { ...running, rid: prepared.rid });
     let committed = false;
     try {
-      const generated = await runTurn(prepared, call, this.#options);
+      const generated = await this.#withExtras(task, prepared, await runTurn(prepared, call, this.#options));
       call.signal.throwIfAborted();
       await lease.stop();
       const commit = (expectRepeat: null | undefined) =>
@@ -245,6 +247,13 @@ export class TurnRecorder {
     await Promise.race([Promise.all(missing.map(({ ended }) => ended)), tooLong]);
     timer.abort();
     call.signal.throwIfAborted();
+  }
+
+  /** Keeps what the task captures beside tokens; its bytes are written before the turn is. */
+  async #withExtras(task: TaskRecord, prepared: PreparedTurn, generated: GeneratedTurn): Promise<GeneratedTurn> {
+    if (prepared.extras === null) return generated;
+    const extras = await this.#options.extras.keep(task, prepared.extras, generated.extras);
+    return { ...generated, turn: { ...generated.turn, record: { ...generated.turn.record, extras } } };
   }
 
   /** The turn that already answers this request, or null: one that is asked for again, or whose answer did not arrive. */
@@ -318,6 +327,9 @@ export class TurnRecorder {
       rid: ids.uuid(),
       answerId: ids.hex(24),
       teacher: this.#teacherOf(recorded, located),
+      extras: recorded === null
+        ? null
+        : await this.#options.extras.plan(recorded.task, { model: agent.model, turns: recorded.view.turns, parent }),
     };
   }
 

@@ -9,9 +9,10 @@ import { mayBeStopping } from "../core/stop_strings.ts";
 import type { Finish, VersionSegment } from "../core/turn.ts";
 import { addSegments } from "../core/version_segments.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Engine, EngineChunk, EngineRequest } from "../ports/engine.ts";
+import type { Engine, EngineChunk, EngineExtras, EngineRequest } from "../ports/engine.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { EngineGate } from "./engine_gate.ts";
+import { GenerationExtras } from "./generation_extras.ts";
 
 /** What is generated, and for whom. */
 export interface GenerationRequest extends EngineRequest {
@@ -41,6 +42,8 @@ export type GenerationChunk =
     readonly resumed: number;
     /** Time that was not the engine's: in the gate's queue, in a pause, before another try. */
     readonly waitedMs: number;
+    /** What was asked for beside the tokens, of all of them. */
+    readonly extras: EngineExtras;
   };
 
 /** What generations need. */
@@ -122,6 +125,7 @@ export class Generations {
           weightVersions: sofar.segments,
           resumed,
           waitedMs,
+          extras: sofar.extras.result(),
         };
         return;
       }
@@ -153,6 +157,7 @@ interface SoFar {
   readonly ids: number[];
   readonly logprobs: number[];
   readonly segments: VersionSegment[];
+  readonly extras: GenerationExtras;
   /** Prompt and the tokens of all calls before the one that runs. */
   series: EngineRequest["input"];
   prompt: { readonly promptTokens: number | null; readonly cachedTokens: number | null };
@@ -160,7 +165,8 @@ interface SoFar {
 
 function nothing(request: EngineRequest): SoFar {
   const prompt = { promptTokens: null, cachedTokens: null };
-  return { ids: [], logprobs: [], segments: [], series: request.input, prompt };
+  const extras = new GenerationExtras(request.extras);
+  return { ids: [], logprobs: [], segments: [], extras, series: request.input, prompt };
 }
 
 function pick({ ids, logprobs }: SoFar): Pick<SoFar, "ids" | "logprobs"> {
@@ -173,12 +179,14 @@ function pick({ ids, logprobs }: SoFar): Pick<SoFar, "ids" | "logprobs"> {
  */
 function nextCall(request: GenerationRequest, sofar: SoFar, calls: number): EngineRequest {
   const { rid, sampling, routingKey, stream } = request;
+  const extras = sofar.extras.ask();
   return {
     rid: calls === 0 ? rid : `${rid}-c${String(calls).padStart(4, "0")}`,
     input: sofar.series,
     sampling: sofar.ids.length === 0 ? sampling : afterTokens(sampling, sofar.ids.length),
     routingKey,
     stream,
+    ...(extras === null ? {} : { extras }),
   };
 }
 
@@ -189,6 +197,7 @@ function addPart(sofar: SoFar, ended: Exclude<EngineChunk, { type: "tokens" }>, 
     ? [{ version: ended.weightVersion, start: 0, end: count, exact: true }]
     : ended.weightVersions;
   addSegments(sofar.segments, ended.weightVersions ?? whole, before);
+  sofar.extras.add({ extras: ended.extras, sampled: count, aborted: ended.type === "aborted" });
   // Later calls find the generation's own tokens in prompt and cache.
   if (before === 0) sofar.prompt = { promptTokens: ended.promptTokens, cachedTokens: ended.cachedTokens };
   if (ended.type === "aborted") sofar.series = sofar.series.append(Uint32Array.from(sofar.ids.slice(before)));

@@ -8,10 +8,12 @@ import type { TaskRecord } from "../core/task.ts";
 import { packLogprobs } from "../core/turn_codec.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { TurnRecord } from "../core/turn.ts";
+import type { EngineExtras } from "../ports/engine.ts";
 import type { ParseDelta } from "../ports/completion_parser.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { AgentCall } from "./agent_call.ts";
+import type { ExtrasPlan } from "./capture_extras.ts";
 import type { Uncommitted } from "./commit_turn.ts";
 import { countCalls } from "./generate.ts";
 import type { TeacherLabeller } from "./label_turn.ts";
@@ -45,12 +47,16 @@ export interface PreparedTurn {
   readonly answerId: string;
   /** Who acts in the policy's place, or null. */
   readonly teacher: TeacherLabeller | null;
+  /** What is captured beside tokens, or null. */
+  readonly extras: ExtrasPlan | null;
 }
 
 /** What a finished generation gives: the answer without its turn, and the turn without its number and place. */
 export interface GeneratedTurn {
   readonly answer: Answer;
   readonly turn: Uncommitted["turn"];
+  /** What the engine said beside the tokens; undefined where the policy was not asked. */
+  readonly extras: EngineExtras | undefined;
 }
 
 /** Samples to the end, emitting what is certain to the waiting clients. The `end` event is left to the caller, after the commit. */
@@ -93,7 +99,8 @@ export async function runTurn(
     opensReasoning: prepared.opensReasoning,
     fairKey: agent.fairKey,
     onAbort: prepared.task?.settings.onAbort ?? "resume",
-  };
+    ...(prepared.extras === null ? {} : { extras: prepared.extras.asked }),
+  } as const;
   const { teacher: labeller } = prepared;
   const events = labeller === null
     ? sample(request, call.signal)
@@ -178,6 +185,7 @@ export async function runTurn(
   };
   return {
     answer,
+    extras: end.extras,
     turn: {
       record,
       detail: prepared.input === null ? { reply } : { reply, input: prepared.input },

@@ -6,6 +6,7 @@ import { isConstrained, type SamplingParams } from "../core/sampling.ts";
 import type { TaskSettings } from "../core/task.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { TeacherAction, VersionSegment } from "../core/turn.ts";
+import type { EngineExtras, ExtrasAsked } from "../ports/engine.ts";
 import type { ParserRequest } from "../ports/renderer.ts";
 import type { ParseDelta } from "../ports/completion_parser.ts";
 import type { Model } from "./model_catalog.ts";
@@ -27,6 +28,8 @@ export interface SampleRequest {
   readonly fairKey: string;
   /** What an abort by the engine makes of it, as in `Generations`. */
   readonly onAbort: TaskSettings["onAbort"];
+  /** What is wanted beside the tokens, as in the engine port. */
+  readonly extras?: ExtrasAsked;
 }
 
 /** Tokens and what they say, as they come, then the whole. */
@@ -51,6 +54,8 @@ export type SampleEvent =
     readonly resumed: number;
     /** Time that was not the engine's. */
     readonly waitedMs: number;
+    /** What was asked for beside the tokens; absent where the policy was not asked. */
+    readonly extras?: EngineExtras;
     /** Of an action that the teacher decided: what it was asked with, and what is known of it. */
     readonly teacher?: { readonly sampling: SamplingParams; readonly said: TeacherAction };
   };
@@ -86,6 +91,7 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
     stream,
     fairKey,
     onAbort,
+    ...(request.extras === undefined ? {} : { extras: request.extras }),
     decode: (ids: readonly number[]) => tokenizer.decode(ids),
   };
   try {
@@ -95,8 +101,8 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
         continue;
       }
       const rest = reader.finish(chunk.finish);
-      const { cachedTokens, weightVersion, weightVersions, resumed, waitedMs } = chunk;
-      yield { type: "end", ...rest, cachedTokens, weightVersion, weightVersions, resumed, waitedMs };
+      const { cachedTokens, weightVersion, weightVersions, resumed, waitedMs, extras } = chunk;
+      yield { type: "end", ...rest, cachedTokens, weightVersion, weightVersions, resumed, waitedMs, extras };
     }
   } catch (thrown) {
     throw grammarRefusal(thrown, sampling) ?? thrown;

@@ -2,6 +2,7 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import type { Rollin } from "../core/rollin.ts";
+import { EXTRA_NAMES, type ExtraName } from "../core/turn_extras.ts";
 import type { MainSelector } from "../core/task.ts";
 import type { NewTaskSettings } from "./task_service.ts";
 import type { CreateTask } from "../schemas/tasks.ts";
@@ -9,6 +10,7 @@ import type { CreateTask } from "../schemas/tasks.ts";
 /** The settings; `routingKey` is null where the task id is to be used. */
 export function taskSettings(request: CreateTask): NewTaskSettings {
   refuseUnsupported(request);
+  const extras = captureExtras(request);
   return {
     groupId: request.group_id ?? null,
     rolloutId: request.rollout_id ?? null,
@@ -31,6 +33,7 @@ export function taskSettings(request: CreateTask): NewTaskSettings {
     maxTotalTokens: request.max_total_tokens ?? null,
     maxContextTokens: request.max_context_tokens ?? null,
     ...(request.score === "off" ? {} : { score: request.score }),
+    ...(extras.length === 0 ? {} : { captureExtras: extras }),
     ...(request.rollin === undefined ? {} : { rollin: rollin(request.rollin) }),
   };
 }
@@ -50,6 +53,20 @@ function rollin({ beta, prefix_turns, seed }: NonNullable<CreateTask["rollin"]>)
   throw new Error("The schema lets no other roll-in through");
 }
 
+/** The extras asked for, each once. Whether the engine says them is found out elsewhere. */
+function captureExtras({ capture_extras: asked, capture, sampling }: CreateTask): ExtraName[] {
+  const unknown = asked.find((name) => !EXTRA_NAMES.some((known) => known === name));
+  if (unknown !== undefined) {
+    throw unsupported("capture_extras", `there is no extra ${JSON.stringify(unknown)}, only ${EXTRA_NAMES.join(", ")}`);
+  }
+  if (asked.length > 0 && !capture) throw unsupported("capture_extras", "without capture there are no turns");
+  const topP = sampling?.fixed?.top_p ?? 1;
+  if (asked.includes("top_p_ids") && topP >= 1) {
+    throw unsupported("capture_extras", "top_p_ids: nothing is cut off unless sampling.fixed.top_p is below 1");
+  }
+  return EXTRA_NAMES.filter((name) => asked.includes(name));
+}
+
 function refuseUnsupported(request: CreateTask): void {
   if (request.score !== "off" && !request.capture) throw unsupported("score", "without capture there are no turns");
   if (request.rollin !== undefined && !request.capture) {
@@ -60,7 +77,6 @@ function refuseUnsupported(request: CreateTask): void {
       if (request[budget] !== undefined) throw unsupported(budget, "nothing is counted without capture");
     }
   }
-  if (request.capture_extras.length > 0) throw unsupported("capture_extras", "no extra can be captured");
 }
 
 function unsupported(field: string, reason: string): VerbatimError {

@@ -87,14 +87,25 @@ Deno.test("taskSettings takes echoes strictly under branch, unless told otherwis
   assert.deepEqual(settingsOf({ main: { tools_include: "t" } }).main, { toolsInclude: "t" });
 });
 
-Deno.test("taskSettings refuses what would have no effect", () => {
-  const refused = {
-    capture_extras: ["routed_experts"],
-  };
-  for (const [field, value] of Object.entries(refused)) {
-    assert.throws(() => settingsOf({ [field]: value }), (thrown: { code: string; details: { field: string } }) => {
-      assert.equal(thrown.code, "unsupported");
-      assert.equal(thrown.details.field, field);
+Deno.test("taskSettings takes each extra once, and nothing where none is wanted", () => {
+  const cut = { sampling: { fixed: { top_p: 0.9 } } };
+  const asked = ["top_p_ids", "routed_experts", "top_p_ids"];
+  assert.deepEqual(settingsOf({ ...cut, capture_extras: asked }).captureExtras, ["routed_experts", "top_p_ids"]);
+  assert.equal("captureExtras" in settingsOf({}), false);
+});
+
+Deno.test("taskSettings refuses extras that there are not, and those that would say nothing", () => {
+  for (
+    const [fields, reason] of [
+      [{ capture_extras: ["hidden_states"] }, /no extra "hidden_states"/],
+      [{ capture_extras: ["routed_experts"], capture: false }, /without capture/],
+      [{ capture_extras: ["top_p_ids"] }, /top_p is below 1/],
+      [{ capture_extras: ["top_p_ids"], sampling: { fixed: { top_p: 1 } } }, /top_p is below 1/],
+    ] as const
+  ) {
+    assert.throws(() => settingsOf(fields), (thrown: { code: string; details: Record<string, string> }) => {
+      assert.deepEqual([thrown.code, thrown.details.field], ["unsupported", "capture_extras"]);
+      assert.match(thrown.details.reason!, reason);
       return true;
     });
   }
