@@ -190,6 +190,35 @@ Deno.test("what the engine leaves out of one turn is missing in the row, never z
   assert.equal(sample.metadata.extras_missing.length, 4);
 });
 
+for (const streams of [false, true]) {
+  Deno.test(`a generation that the engine gave up goes on with its extras (${streams ? "streamed" : "whole"})`, async () => {
+    const task = await harness().createTask(capturing());
+    const { faults } = harness().development.engine;
+    faults.add({ when: { times: 1 }, fault: { kind: "abort", by: "user", afterTokens: 4 } });
+    const request = { messages: [user("go on")], max_tokens: 12 };
+    if (streams) await (await harness().stream(task.key, request)).rest();
+    else assert.equal((await harness().chat(task.key, request)).status, 200);
+    const [turn] = await harness().turns(task.id);
+    assert.equal(turn.resumed, 1);
+    const { result: region } = await result(task);
+    await assertTrue([...region.prompt_token_ids, ...region.completion_token_ids], region.loss_mask, region.extras);
+  });
+}
+
+Deno.test("what an engine gives up without its extras is missing for good", async () => {
+  const task = await harness().createTask(capturing());
+  const { faults } = harness().development.engine;
+  faults.add({ when: { times: 1 }, fault: { kind: "abort", by: "user", afterTokens: 4 } });
+  faults.add({ when: { times: 1 }, fault: { kind: "meta", drop: ["routed_experts", "top_p_token_offsets"] } });
+  assert.equal((await harness().chat(task.key, { messages: [user("go on")], max_tokens: 12 })).status, 200);
+  const { result: region } = await result(task);
+  assert.deepEqual(region.extras_missing, [
+    { extra: "routed_experts", turn: 0, reason: "interrupted" },
+    { extra: "top_p_ids", turn: 0, reason: "interrupted" },
+  ]);
+  assert.notEqual(region.extras.spec_info, null);
+});
+
 Deno.test("a replay samples nothing anew and captures nothing anew", async () => {
   const task = await harness().createTask(capturing({ on_repeat: "replay" }));
   const request = { messages: [user("twice")], max_tokens: 6 };
