@@ -5,7 +5,7 @@ const DROPPED = ["return_routed_experts", "routed_experts_start_len"];
 const DROPPED_SAMPLING = ["custom_params"];
 
 /** A `fetch` with such a router on the way. */
-export const fetchThroughRouter: typeof fetch = (input, init) => {
+export function fetchThroughRouter(input: URL | Request | string, init?: RequestInit): Promise<Response> {
   if (init?.method !== "POST" || !String(input).endsWith("/generate") || !(init.body instanceof Uint8Array)) {
     return fetch(input, init);
   }
@@ -14,4 +14,4 @@ export const fetchThroughRouter: typeof fetch = (input, init) => {
   const kept = Object.entries(body).filter(([name]) => !DROPPED.includes(name));
   const written = { ...Object.fromEntries(kept), sampling_params: Object.fromEntries(sampling) };
   return fetch(input, { ...init, body: JSON.stringify(written) });
-};
+}
