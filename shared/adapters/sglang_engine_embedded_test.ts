@@ -178,7 +178,7 @@ Deno.test("score refuses every lie about input logprobs", async () => {
   }
 });
 
-Deno.test("generate gives every abort before the first token as the failure it is", async () => {
+Deno.test("generate gives every failure before the first token as what it is", async () => {
   await using world = worldOf({ retryMs: 0 });
   const cases: [Fault, boolean, string][] = [];
   for (const stream of [false, true]) {
@@ -186,8 +186,6 @@ Deno.test("generate gives every abort before the first token as the failure it i
     cases.push([{ kind: "abort", by: "scheduler", status: 400 }, stream, "engine_failed"]);
     cases.push([{ kind: "abort", by: "scheduler", status: 500 }, stream, "engine_failed"]);
     cases.push([{ kind: "abort", by: "scheduler", status: 503 }, stream, "engine_unavailable"]);
-    cases.push([{ kind: "abort", by: "user" }, stream, "engine_failed"]);
-    cases.push([{ kind: "abort", by: "queue" }, stream, "engine_failed"]);
     cases.push([{ kind: "cut", afterTokens: 0 }, stream, "engine_failed"]);
     cases.push([{ kind: "cut", afterTokens: 3 }, stream, "engine_failed"]);
     cases.push([{ kind: "http", status: 429 }, stream, "engine_unavailable"]);
@@ -227,21 +225,27 @@ for (const incremental of [false, true]) {
   });
 }
 
-Deno.test("generate tries an abort before the first token again, and says how long that took", async () => {
+Deno.test("generate gives an abort before the first token as one without tokens", async () => {
   await using world = worldOf();
-  const faults: Fault[] = [
-    { kind: "abort", by: "queue" },
-    { kind: "abort", by: "user" },
-    { kind: "abort", by: "scheduler", status: 503 },
-  ];
-  for (const fault of faults) {
+  for (const by of ["queue", "user"] as const) {
     for (const stream of [false, true]) {
-      world.embedded.faults.add({ when: { times: 1 }, fault });
+      world.embedded.faults.add({ when: { times: 1 }, fault: { kind: "abort", by } });
       const { ids, end } = await sampled(world.engine.generate(requestOf(stream), never));
-      assert.equal(ids.length, 12);
-      assert.ok(end?.type === "end" && end.waitedMs !== undefined && end.waitedMs >= 50);
+      assert.ok(end?.type === "aborted");
+      assert.deepEqual([ids, end.weightVersions], [[], []]);
       world.embedded.faults.clear();
     }
+  }
+});
+
+Deno.test("generate tries a request again that the scheduler can't take now, and says how long that took", async () => {
+  await using world = worldOf();
+  for (const stream of [false, true]) {
+    world.embedded.faults.add({ when: { times: 1 }, fault: { kind: "abort", by: "scheduler", status: 503 } });
+    const { ids, end } = await sampled(world.engine.generate(requestOf(stream), never));
+    assert.equal(ids.length, 12);
+    assert.ok(end?.type === "end" && end.waitedMs !== undefined && end.waitedMs >= 50);
+    world.embedded.faults.clear();
   }
 });
 

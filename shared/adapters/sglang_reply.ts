@@ -69,7 +69,7 @@ export class ReplyReader {
     return { ids: this.#ids, logprobs: this.#logprobs, weightVersions: this.#spans.segments(sampled) };
   }
 
-  /** The chunks in one reply or frame. Failures and lies are thrown, as `EngineFailure`; an abort before any token is one. */
+  /** The chunks in one reply or frame. Failures and lies are thrown, as `EngineFailure`. */
   read(reply: unknown): EngineChunk[] {
     if (this.#ended) throw inconsistent("The engine went on after its last frame");
     if (!isObject(reply)) throw inconsistent("The engine's reply is not an object");
@@ -92,7 +92,8 @@ export class ReplyReader {
     const promptTokens = this.#promptTokens(meta);
     const delta = this.#checkAborted(reply, meta);
     if (delta !== null) this.#take(delta, meta);
-    if (this.sampled === 0) throw failureOfAbort(finish);
+    // Before any token a status of its own makes it a refusal like another; without one it was given up, as after tokens.
+    if (this.sampled === 0 && typeof finish.status_code === "number") throw failureOfAbort(finish);
     this.#ended = true;
     const aborted: EngineChunk = {
       type: "aborted",

@@ -54,7 +54,7 @@ export type EngineChunk =
     readonly extras?: EngineExtras;
   }
   /**
-   * The engine gave the generation up after the tokens sent so far, which stand as they are (a weight update, a
+   * The engine gave the generation up after the tokens sent so far, if any, which stand as they are (a weight update, a
    * retraction, an abort by somebody else). Nothing follows. Whoever wants the rest asks for it from these tokens.
    */
   | {

@@ -88,6 +88,30 @@ for (const mode of ["abort", "retract", "in_place"]) {
   });
 }
 
+Deno.test("what waits in the engines' queues at a pause waits outside, and is the new weights' alone", async () => {
+  const gate = new TokenGate();
+  await using fleet = await startWorkerFleet({ workers: 2, engine: { ...gate.engine, maxRunningRequests: 3 } });
+  const { gate: entrance } = fleet.services.models.default.generations;
+  gate.close();
+  const tasks = await Promise.all(Array.from({ length: 12 }, () => fleet.createTask()));
+  const answers = Promise.all(tasks.map(({ key }, k) => turnOf(fleet, key, [user(`Begin, ${k}`)])));
+  answers.catch(() => {});
+  await until("all are at the engines, some in their queues", () => fleet.running === 12);
+  assert.ok(fleet.workers.some(({ engine }) => engine.queued > 0));
+  await fleet.update({ action: "pause" });
+  await until("all wait outside", () => entrance.waiting === 12 && entrance.running === 0);
+  gate.open();
+  await fleet.update({ action: "update_from_disk", model_path: weightsOf("2"), weight_version: "2" });
+  await fleet.update({ action: "continue" });
+  await answers;
+  for (const { id } of tasks) {
+    const row = await rowOf(fleet, id);
+    await checkRowAcrossVersions(fleet, row);
+    assert.deepEqual(row.weight_versions.map(({ version, exact }: Body) => [version, exact]), [["2", true]]);
+    assert.equal((await fleet.turns(id))[0].resumed, 0);
+  }
+});
+
 Deno.test(`${AGENTS} agents play on through updates of every kind; all their tokens are found again under their weights`, async () => {
   const random = seededRandom(11);
   await using fleet = await startWorkerFleet({
