@@ -14,6 +14,7 @@ const encoder = new TextEncoder();
 
 interface World {
   readonly engine: Engine;
+  readonly workers: SglangWorkers;
   readonly clock: FakeClock;
   readonly logger: ListLogger;
   /** Bodies posted to /generate. */
@@ -46,6 +47,7 @@ function worldOf(respond: Responder, options: { retryMs?: number; apiKey?: strin
   });
   return {
     engine,
+    workers,
     clock,
     logger,
     generated: () => requests.filter(({ url }) => url.endsWith("/generate")),
@@ -407,4 +409,156 @@ Deno.test("score fails as engine_* errors alone", async () => {
     await assert.rejects(engine.score(request, never), { code });
     assert.equal(clock.sleeping, 0);
   }
+});
+
+Deno.test("generate does not count a pause of our own as silence", async () => {
+  const { engine, workers, clock, aborted } = worldOf(() => new Promise<Response>(() => {}));
+  let failed = false;
+  const failing = assert.rejects(collect(engine.generate(requestOf(), never)), { code: "engine_timeout" })
+    .then(() => failed = true);
+  await clock.untilSleeping(1);
+  await clock.advance(50_000);
+  workers.pauses.mark("http://engine", "pause");
+  await clock.advance(600_000);
+  workers.pauses.lift("http://engine", "pause");
+  await clock.advance(59_999);
+  assert.equal(failed, false);
+  await clock.advance(1);
+  await failing;
+  await aborted();
+});
+
+Deno.test("generate asks the worker to abort before it hangs up, and hangs up once the call has ended", async () => {
+  for (const stream of [true, false]) {
+    const order: string[] = [];
+    const ended = Promise.withResolvers<Response>();
+    const clock = createFakeClock();
+    const logger = createListLogger();
+    const background = createTrackedBackground(logger);
+    const { fetch } = createScriptedFetch((request, signal) => {
+      if (request.url.endsWith("/abort_request")) {
+        order.push("abort");
+        if (order.filter((one) => one === "abort").length === 2) ended.resolve(new Response(replyOf([5])));
+        return new Response(null);
+      }
+      if (!request.url.endsWith("/generate")) return new Response(null, { status: 404 });
+      signal.addEventListener("abort", () => order.push("hang-up"), { once: true });
+      return ended.promise;
+    });
+    const engine = createSglangEngine({
+      url: "http://engine",
+      vocabSize: 1000,
+      retryMs: 0,
+      idleTimeoutMs: 60_000,
+      clock,
+      logger,
+      background,
+      random: () => 0,
+      fetch,
+    });
+    const caller = new AbortController();
+    const left = assert.rejects(collect(engine.generate(requestOf({ stream }), caller.signal)), { name: "AbortError" });
+    await clock.untilSleeping(1);
+    caller.abort();
+    await left;
+    await run(clock, background.idle());
+    assert.deepEqual(order, ["abort", "abort", "hang-up"]);
+    assert.equal(clock.sleeping, 0);
+  }
+});
+
+Deno.test("generate tries a long generation again that is lost at its end: the tries count from the first failure on", async () => {
+  let tries = 0;
+  const lost = Promise.withResolvers<Response>();
+  const { engine, clock, aborted } = worldOf(() => tries++ === 0 ? lost.promise : new Response(replyOf([5, 6])));
+  const answer = collect(engine.generate(requestOf(), never));
+  await clock.untilSleeping(1);
+  await clock.advance(55_000);
+  lost.resolve(streamOf([], "breaks"));
+  assert.deepEqual(await run(clock, answer), wholeAfter(55_100));
+  await aborted();
+});
+
+Deno.test("generate tries a stream again that ends before its first token without [DONE], and aborts by the same measure", async () => {
+  let tries = 0;
+  const { engine, clock, generated } = worldOf(() => streamOf(tries++ === 0 ? [] : [replyOf([5, 6]), "[DONE]"]));
+  assert.deepEqual(await run(clock, collect(engine.generate(requestOf({ stream: true }), never))), wholeAfter(100));
+  assert.equal(generated().length, 2);
+});
+
+Deno.test("generate does not spin where it is told to come back at once", async () => {
+  const answers = [503, 503, 200];
+  const { engine, clock } = worldOf(() => {
+    const status = answers.shift() ?? 500;
+    return new Response(status === 200 ? replyOf([5, 6]) : "", { status, headers: { "retry-after": "0" } });
+  });
+  assert.deepEqual(await run(clock, collect(engine.generate(requestOf(), never))), wholeAfter(300));
+});
+
+Deno.test("generate sends nothing that could harm an engine", async () => {
+  const { engine, generated } = worldOf(() => new Response(replyOf([5, 6])));
+  const cases: [Partial<EngineRequest>, Record<string, unknown>][] = [
+    [{ input: TokenSeries.EMPTY }, { code: "invalid_request" }],
+    [{ input: TokenSeries.of(Uint32Array.of(1, 1000)) }, { code: "token_out_of_range" }],
+    [{ input: TokenSeries.of(Uint32Array.of(4_000_000_000)).append(Uint32Array.of(1)) }, {
+      code: "token_out_of_range",
+    }],
+    [{ sampling: { temperature: 1 } }, { message: "A request to an engine names its max_new_tokens" }],
+  ];
+  for (const [changes, error] of cases) {
+    await assert.rejects(collect(engine.generate(requestOf(changes), never)), error);
+  }
+  assert.equal(generated().length, 0);
+});
+
+Deno.test("behind a router versions are exact only while all its workers are known to have the one that is named", async () => {
+  const clock = createFakeClock();
+  const logger = createListLogger();
+  const background = createTrackedBackground(logger);
+  const versions = new Map([["a", "v"], ["b", "v"]]);
+  const hosts = ["a", "b"];
+  let named = "v";
+  const { fetch } = createScriptedFetch(({ url }) => {
+    const { host, pathname } = new URL(url);
+    if (pathname === "/workers") return Response.json({ workers: hosts.map((one) => ({ url: `http://${one}` })) });
+    if (pathname === "/model_info") return Response.json({ weight_version: versions.get(host) ?? "v" });
+    return new Response(replyOf([5, 6]).replace('"weight_version":"v"', `"weight_version":"${named}"`));
+  });
+  const engine = createSglangEngine({
+    url: "http://router",
+    vocabSize: 1000,
+    retryMs: 0,
+    idleTimeoutMs: 60_000,
+    clock,
+    logger,
+    background,
+    random: () => 0,
+    fetch,
+  });
+  const isExact = async (): Promise<boolean> => {
+    const end = (await collect(engine.generate(requestOf(), never))).at(-1);
+    assert.ok(end?.type === "end" && end.weightVersion === named);
+    await background.idle();
+    await clock.advance(1000);
+    return end.weightVersions === undefined;
+  };
+  assert.equal(await isExact(), false, "nobody was asked before");
+  assert.equal(await isExact(), true, "that reply had them asked");
+  // One worker is updated, then the other: while they differ nothing is known of a call.
+  versions.set("a", "w");
+  named = "w";
+  assert.deepEqual([await isExact(), await isExact()], [false, false]);
+  named = "v";
+  assert.equal(await isExact(), false);
+  versions.set("b", "w");
+  named = "w";
+  assert.equal(await isExact(), false);
+  assert.equal(await isExact(), true);
+  // A worker joins.
+  await clock.advance(5000);
+  hosts.push("c");
+  await engine.info(never);
+  assert.equal(await isExact(), false);
+  versions.set("c", "w");
+  assert.deepEqual([await isExact(), await isExact()], [false, true]);
 });
