@@ -1,6 +1,7 @@
 /** OpenAI chat completions: answers as a body and as a stream. It reads no requests. */
 
 import { dataFrame } from "../../shared/http/sse.ts";
+import type { TokensChunk, TopLogprobs } from "../../shared/ports/engine.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/shared_call.ts";
 
@@ -53,7 +54,7 @@ export async function* chatFrames(events: AsyncIterable<CallEvent>, view: ChatVi
         yield dataFrame(chunk(head, { role: "assistant", content: "" }, null));
         break;
       case "tokens":
-        logprobs.add(event.ids, event.logprobs);
+        logprobs.add(event);
         break;
       case "delta":
         yield dataFrame(chunk(head, deltaOf(event.delta), logprobs.take()));
@@ -94,10 +95,10 @@ class PendingLogprobs {
     this.#tokenizer = tokenizer;
   }
 
-  add(ids: readonly number[], logprobs: readonly number[]): void {
+  add({ ids, logprobs, top }: Pick<TokensChunk, "ids" | "logprobs" | "top">): void {
     const tokenizer = this.#tokenizer;
     if (tokenizer === null) return;
-    ids.forEach((id, k) => this.#pending.push(tokenLogprob(tokenizer, id, logprobs[k]!)));
+    ids.forEach((id, k) => this.#pending.push(tokenLogprobs(tokenizer, [logprobs[k]!, id], top?.[k])));
     this.#added += ids.length;
   }
 
@@ -111,10 +112,11 @@ class PendingLogprobs {
   /** What is left once the whole answer is known. */
   rest(answer: Answer): unknown {
     const from = this.#added;
-    const { completion, logprobs: all } = answer;
+    const { completion, logprobs: all, topLogprobs } = answer;
     if (all === null) return null;
     const logprobs = Array.from({ length: completion.length - from }, (_, k) => all[from + k]!);
-    this.add(Array.from(completion.subarray(from)), logprobs);
+    const top = topLogprobs === null ? {} : { top: topLogprobs.slice(from) };
+    this.add({ ids: Array.from(completion.subarray(from)), logprobs, ...top });
     return this.take();
   }
 }
@@ -168,16 +170,26 @@ function usageOf(answer: Answer): Record<string, unknown> {
   };
 }
 
-function logprobsOf({ completion, logprobs }: Answer, { logprobsBy }: ChatView): unknown {
+function logprobsOf({ completion, logprobs, topLogprobs }: Answer, { logprobsBy }: ChatView): unknown {
   if (logprobsBy === null || logprobs === null) return null;
-  return { content: Array.from(completion, (id, k) => tokenLogprob(logprobsBy, id, logprobs[k]!)) };
+  return {
+    content: Array.from(completion, (id, k) => tokenLogprobs(logprobsBy, [logprobs[k]!, id], topLogprobs?.[k])),
+  };
 }
 
-function tokenLogprob(tokenizer: Tokenizer, id: number, logprob: number): unknown {
+/** A sampled token; a replayed answer has no top lists. */
+function tokenLogprobs(tokenizer: Tokenizer, sampled: TopLogprobs[number], top: TopLogprobs = []): unknown {
+  return {
+    ...tokenLogprob(tokenizer, sampled),
+    top_logprobs: top.map((likely) => tokenLogprob(tokenizer, likely)),
+  };
+}
+
+function tokenLogprob(tokenizer: Tokenizer, [logprob, id]: TopLogprobs[number]): Record<string, unknown> {
   const token = tokenizer.decode([id], { skipSpecialTokens: false });
   // A character of several tokens can only be put together from its bytes.
   const bytes = tokenizer.tokenBytes(id);
-  return { token, logprob, bytes: bytes === null ? null : Array.from(bytes), top_logprobs: [] };
+  return { token, logprob, bytes: bytes === null ? null : Array.from(bytes) };
 }
 
 function tokenIdsOf(answer: Answer, view: ChatView): Record<string, unknown> {

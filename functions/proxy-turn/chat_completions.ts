@@ -11,7 +11,7 @@ import { chatServedForm, readChatConversation } from "./chat_messages.ts";
 import { constrain, type Shape } from "./constrain.ts";
 import type { Dialect, ReadContext } from "./dialect.ts";
 import { openaiStreamError } from "./openai_errors.ts";
-import { isJson, unsupported } from "./read_json.ts";
+import { invalid, isJson, unsupported } from "./read_json.ts";
 import { readWishes } from "./read_wishes.ts";
 
 /** Reads a request. */
@@ -41,6 +41,7 @@ export async function readChatCompletion(json: unknown, context: ReadContext): P
       wished: { ...wishesOf(body), ...constraint.wished },
       ignoredFields: [...ignoredOf(body)].sort(),
       stream: body.stream === true,
+      ...((body.top_logprobs ?? 0) > 0 ? { topLogprobs: body.top_logprobs! } : {}),
       keepsInput: false,
     },
     formOf: chatServedForm,
@@ -97,8 +98,8 @@ function wishesOf(body: ChatCompletionRequest): SamplingParams {
 /** What would change the answer and can't be honoured is refused, never dropped. */
 function refuseUnsupported(body: ChatCompletionRequest): void {
   if ((body.n ?? 1) > 1) throw unsupported("n", "only 1 is supported: a rollout has one next turn");
-  if ((body.top_logprobs ?? 0) > 0) {
-    throw unsupported("top_logprobs", "only the sampled tokens' logprobs are supported");
+  if ((body.top_logprobs ?? 0) > 0 && body.logprobs !== true) {
+    throw invalid("top_logprobs", "only with logprobs: true");
   }
   if ((body.functions ?? []).length > 0) throw unsupported("functions", "send tools instead");
   if (body.continue_final_message === true) {

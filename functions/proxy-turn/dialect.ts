@@ -17,6 +17,8 @@ export interface DialectRequest {
   /** Fields that were accepted and do nothing. */
   readonly ignoredFields: readonly string[];
   readonly stream: boolean;
+  /** So many of the most likely tokens are shown at each position; absent: none. */
+  readonly topLogprobs?: number;
   /** Whether a later request may go on from this one by the answer's id. */
   readonly keepsInput: boolean;
 }

@@ -39,6 +39,7 @@ function eventsOf(said: readonly AnswerDelta[]): CallEvent[] {
     prompt: TokenSeries.of(Uint32Array.of(1, 2, 3)),
     completion: Uint32Array.of(4),
     logprobs: [-1],
+    topLogprobs: null,
   };
   const { answerId, createdAtS, model, promptTokens } = answer;
   return [

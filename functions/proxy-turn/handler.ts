@@ -113,6 +113,7 @@ function callOf(context: Context, services: HandlerServices, caller: Caller, rea
     wished: request.wished,
     ignoredFields: request.ignoredFields,
     stream: request.stream,
+    ...(request.topLogprobs === undefined ? {} : { topLogprobs: request.topLogprobs }),
     keepsInput: request.keepsInput,
     isRetry: Number(context.req.header("x-stainless-retry-count") ?? "0") > 0,
     header: (name) => context.req.header(name) ?? null,

@@ -20,6 +20,7 @@ export function generateBody(request: EngineRequest, rid: string): Uint8Array<Ar
     sampling_params: { ...sampling, ...extras.sampling },
     return_logprob: true,
     logprob_start_len: -1,
+    ...(request.topLogprobs === undefined ? {} : { top_logprobs_num: request.topLogprobs }),
     stream: request.stream,
     ...extras.body,
   });

@@ -66,6 +66,7 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
     const reader = new ReplyReader({
       promptTokens: request.input.length,
       vocabSize: options.vocabSize,
+      topLogprobs: request.topLogprobs ?? 0,
       maxNewTokens: request.sampling.max_new_tokens ?? Infinity,
       versions: workers.versions.watch(workers.servedBy(lease.url)),
       extras: request.extras,

@@ -1,7 +1,7 @@
 /** Reads replies of SGLang's `/generate` and checks every claim in them. Each field is optional until it is needed. */
 
 import type { Finish } from "../core/turn.ts";
-import type { EngineChunk, EngineExtras, ExtrasAsked } from "../ports/engine.ts";
+import type { EngineChunk, EngineExtras, ExtrasAsked, TopLogprobs } from "../ports/engine.ts";
 import { EngineFailure, inconsistent, type PartialReply } from "./engine_failure.ts";
 import { ExtrasReader } from "./sglang_extras.ts";
 import { abortMessage, failureOfAbort, isObject } from "./sglang_failure.ts";
@@ -13,6 +13,8 @@ export interface ReplyExpectation {
   readonly promptTokens: number;
   readonly vocabSize: number;
   readonly maxNewTokens: number;
+  /** How many of the most likely tokens were asked for. */
+  readonly topLogprobs: number;
   /** What was known of the worker's weights when the request was sent. */
   readonly versions: VersionWatch;
   /** What was asked for beside the tokens. */
@@ -25,6 +27,7 @@ type Mode = "unknown" | "cumulative" | "incremental";
 interface Delta {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
+  readonly top: readonly TopLogprobs[] | null;
   /** What the frame was taken for. */
   readonly mode: Mode;
   /** All ids of the frame. */
@@ -149,7 +152,19 @@ export class ReplyReader {
       throw inconsistent(`The engine sampled ${now} tokens of at most ${this.#expected.maxNewTokens}`);
     }
     if (last && mode === "cumulative") this.#checkWhole(ids, pairs);
-    return { ids: fresh, logprobs, mode, frameIds: ids };
+    return { ids: fresh, logprobs, top: this.#topOf(meta, fresh.length), mode, frameIds: ids };
+  }
+
+  /** The lists of a frame's last so many tokens; null where none were asked for. */
+  #topOf(meta: Record<string, unknown>, count: number): TopLogprobs[] | null {
+    const { topLogprobs } = this.#expected;
+    if (topLogprobs === 0) return null;
+    const lists = meta.output_top_logprobs ?? (count === 0 ? [] : undefined);
+    if (!Array.isArray(lists) || lists.length < count) {
+      throw inconsistent("The engine's reply has no top logprobs", { tokens: count });
+    }
+    const { sampled } = this;
+    return lists.slice(lists.length - count).map((list, k) => checkedTop(list, topLogprobs, sampled + k));
   }
 
   #take(delta: Delta, meta: Record<string, unknown>): void {
@@ -226,8 +241,8 @@ export class ReplyReader {
   }
 }
 
-function tokensOf({ ids, logprobs }: Delta): EngineChunk {
-  return { type: "tokens", ids, logprobs };
+function tokensOf({ ids, logprobs, top }: Delta): EngineChunk {
+  return { type: "tokens", ids, logprobs, ...(top === null ? {} : { top }) };
 }
 
 function numberOf(value: unknown): number | null {
@@ -243,4 +258,23 @@ function checkedLogprob(pair: unknown, id: number, position: number): number {
     throw inconsistent(`The logprob at position ${position} is ${String(logprob)}`);
   }
   return logprob;
+}
+
+/** A position's list, exactly so long, of finite logprobs that never rise. A grammar leaves fewer tokens: what it forbids is left out. */
+function checkedTop(list: unknown, count: number, position: number): TopLogprobs {
+  if (!Array.isArray(list) || list.length !== count) {
+    throw inconsistent(`The top list at position ${position} has not ${count} entries`);
+  }
+  const top: [number, number][] = [];
+  for (const entry of list) {
+    const [logprob, id] = Array.isArray(entry) ? entry : [];
+    if (!Number.isInteger(id)) throw inconsistent(`An id of the top list at position ${position} is ${String(id)}`);
+    // Infinity is null in JSON.
+    if (logprob === null || logprob === -Infinity) continue;
+    if (typeof logprob !== "number" || !Number.isFinite(logprob) || logprob > (top.at(-1)?.[0] ?? Infinity)) {
+      throw inconsistent(`A logprob of the top list at position ${position} is ${String(logprob)}`);
+    }
+    top.push([logprob, id]);
+  }
+  return top;
 }

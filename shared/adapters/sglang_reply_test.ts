@@ -10,6 +10,7 @@ const EXPECTED: ReplyExpectation = {
   promptTokens: 4,
   vocabSize: VOCAB_SIZE,
   maxNewTokens: 50,
+  topLogprobs: 0,
   versions: { before: "7", unchanged: true },
 };
 
@@ -283,3 +284,50 @@ Deno.test("ReplyReader gives an abort before any token as one without tokens, or
 Deno.test("ReplyReader refuses an abort of another prompt", () => {
   assert.throws(() => readAll([frame(pair(5), 1, { ...ABORTED, prompt_tokens: 5 })]), { kind: "inconsistent" });
 });
+
+/** The frame's tokens with a top list each: the token itself and one less likely. */
+function withTop(own: readonly Token[], total: number, lists: unknown = own.map(topOf)): unknown {
+  return frame(own, total, { output_top_logprobs: lists, ...(total === 3 ? LENGTH : {}) });
+}
+
+function topOf({ id, logprob }: Token): unknown[] {
+  return [[logprob, id, null], [logprob - 1, (id + 1) % VOCAB_SIZE, null]];
+}
+
+const THREE: readonly Token[] = [{ id: 1, logprob: -1 }, { id: 2, logprob: -2 }, { id: 3, logprob: -3 }];
+
+Deno.test("ReplyReader gives each token its top list, in cumulative frames and in deltas", () => {
+  for (const incremental of [false, true]) {
+    const frames = [1, 2, 3].map((end) => withTop(THREE.slice(incremental ? end - 1 : 0, end), end));
+    const chunks = readAll(frames, { ...EXPECTED, topLogprobs: 2 });
+    const lists = chunks.flatMap((chunk) => chunk.type === "tokens" ? chunk.top ?? [] : []);
+    assert.deepEqual(lists, THREE.map(({ id, logprob }) => [[logprob, id], [logprob - 1, id + 1]]));
+  }
+  const none = readAll([withTop(THREE, 3)]);
+  assert.ok(none.every((chunk) => chunk.type !== "tokens" || chunk.top === undefined), "none were asked for");
+});
+
+Deno.test("ReplyReader leaves out of a top list what a grammar forbids", () => {
+  const [first] = readAll([withTop(THREE, 3, THREE.map(({ id, logprob }) => [[logprob, id, null], [null, 5, null]]))], {
+    ...EXPECTED,
+    topLogprobs: 2,
+  });
+  assert.deepEqual(first?.type === "tokens" && first.top, THREE.map(({ id, logprob }) => [[logprob, id]]));
+});
+
+for (
+  const [what, lists] of [
+    ["are missing", undefined],
+    ["are fewer than the tokens", THREE.slice(1).map(topOf)],
+    ["are short", THREE.map(topOf).map((list) => list.slice(1))],
+    ["rise", THREE.map(topOf).map((list) => list.toReversed())],
+    ["name no id", THREE.map(topOf).map(([first]) => [first, [-9, null, null]])],
+    ["are no lists", THREE.map(() => ({}))],
+  ] as const
+) {
+  Deno.test(`ReplyReader refuses top lists that ${what}`, () => {
+    const expected = { ...EXPECTED, topLogprobs: 2 };
+    const reply = lists === undefined ? frame(THREE, 3, LENGTH) : withTop(THREE, 3, lists);
+    assert.throws(() => readAll([reply], expected), { kind: "inconsistent" });
+  });
+}

@@ -36,11 +36,25 @@ export interface EngineRequest {
   /** Ask for tokens as they are sampled. Off, one chunk holds them all. */
   readonly stream: boolean;
   readonly extras?: ExtrasAsked;
+  /** So many of the most likely tokens are told at each position; absent: none. */
+  readonly topLogprobs?: number;
 }
 
-/** Deltas, then one end or one abort. Every chunk's ids and logprobs have one length, and the ids are in the vocabulary. */
+/** The most likely tokens of a position with their logprobs, the most likely first. */
+export type TopLogprobs = readonly (readonly [logprob: number, id: number])[];
+
+/** Sampled tokens. Ids and logprobs have one length, and the ids are in the vocabulary. */
+export interface TokensChunk {
+  readonly type: "tokens";
+  readonly ids: readonly number[];
+  readonly logprobs: readonly number[];
+  /** One list a token, where lists were asked for. */
+  readonly top?: readonly TopLogprobs[];
+}
+
+/** Deltas, then one end or one abort. */
 export type EngineChunk =
-  | { readonly type: "tokens"; readonly ids: readonly number[]; readonly logprobs: readonly number[] }
+  | TokensChunk
   | {
     readonly type: "end";
     readonly finish: Finish;

@@ -25,7 +25,7 @@ export const ChatCompletionRequest = z.looseObject({
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   n: z.int().min(1).nullish(),
   logprobs: z.boolean().nullish(),
-  top_logprobs: z.int().min(0).nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
   return_token_ids: z.boolean().nullish(),
   response_format: z.looseObject({
     type: z.string(),

@@ -29,6 +29,8 @@ export interface AgentCall {
   readonly wished: SamplingParams;
   readonly ignoredFields: readonly string[];
   readonly stream: boolean;
+  /** So many of the most likely tokens are shown at each position; absent: none. */
+  readonly topLogprobs?: number;
   /** Whether its conversation is kept, so that a later request may go on from it by the answer's id. */
   readonly keepsInput: boolean;
   /** Whether the client says that it sends the request again. */

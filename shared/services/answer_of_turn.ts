@@ -23,6 +23,7 @@ export function answerOfTurn(turn: Turn, view: TaskView): Answer {
     prompt: view.promptOf(record.turn),
     completion: turn.completion,
     logprobs: record.actor === "teacher" ? null : turn.logprobs,
+    topLogprobs: null,
   };
 }
 

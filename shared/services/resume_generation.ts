@@ -9,7 +9,7 @@ import { mayBeStopping } from "../core/stop_strings.ts";
 import type { Finish, VersionSegment } from "../core/turn.ts";
 import { addSegments } from "../core/version_segments.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Engine, EngineChunk, EngineExtras, EngineRequest } from "../ports/engine.ts";
+import type { Engine, EngineChunk, EngineExtras, EngineRequest, TokensChunk, TopLogprobs } from "../ports/engine.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { EngineGate } from "./engine_gate.ts";
 import { GenerationExtras } from "./generation_extras.ts";
@@ -27,7 +27,7 @@ export interface GenerationRequest extends EngineRequest {
 
 /** Tokens as they come, then one end. Where the request does not stream, one chunk holds all tokens. */
 export type GenerationChunk =
-  | Extract<EngineChunk, { type: "tokens" }>
+  | TokensChunk
   | {
     readonly type: "end";
     readonly finish: Finish;
@@ -102,6 +102,7 @@ export class Generations {
           }
           for (const id of chunk.ids) sofar.ids.push(id);
           for (const logprob of chunk.logprobs) sofar.logprobs.push(logprob);
+          for (const top of chunk.top ?? []) sofar.top.push(top);
           if (request.stream) yield chunk;
         }
       } finally {
@@ -116,7 +117,7 @@ export class Generations {
       }
       const finish = ended.type === "end" ? ended.finish : finishOf(request, sofar);
       if (finish !== null) {
-        if (!request.stream && sofar.ids.length > 0) yield { type: "tokens", ...pick(sofar) };
+        if (!request.stream && sofar.ids.length > 0) yield tokensOf(sofar);
         yield {
           type: "end",
           finish,
@@ -156,6 +157,7 @@ export class Generations {
 interface SoFar {
   readonly ids: number[];
   readonly logprobs: number[];
+  readonly top: TopLogprobs[];
   readonly segments: VersionSegment[];
   readonly extras: GenerationExtras;
   /** Prompt and the tokens of all calls before the one that runs. */
@@ -166,11 +168,11 @@ interface SoFar {
 function nothing(request: EngineRequest): SoFar {
   const prompt = { promptTokens: null, cachedTokens: null };
   const extras = new GenerationExtras(request.extras);
-  return { ids: [], logprobs: [], segments: [], extras, series: request.input, prompt };
+  return { ids: [], logprobs: [], top: [], segments: [], extras, series: request.input, prompt };
 }
 
-function pick({ ids, logprobs }: SoFar): Pick<SoFar, "ids" | "logprobs"> {
-  return { ids, logprobs };
+function tokensOf({ ids, logprobs, top }: SoFar): TokensChunk {
+  return { type: "tokens", ids, logprobs, ...(top.length === 0 ? {} : { top }) };
 }
 
 /**
@@ -178,7 +180,7 @@ function pick({ ids, logprobs }: SoFar): Pick<SoFar, "ids" | "logprobs"> {
  * the generation's own is one of all.
  */
 function nextCall(request: GenerationRequest, sofar: SoFar, calls: number): EngineRequest {
-  const { rid, sampling, routingKey, stream } = request;
+  const { rid, sampling, routingKey, stream, topLogprobs } = request;
   const extras = sofar.extras.ask();
   return {
     rid: calls === 0 ? rid : `${rid}-c${String(calls).padStart(4, "0")}`,
@@ -187,6 +189,7 @@ function nextCall(request: GenerationRequest, sofar: SoFar, calls: number): Engi
     routingKey,
     stream,
     ...(extras === null ? {} : { extras }),
+    ...(topLogprobs === undefined ? {} : { topLogprobs }),
   };
 }
 

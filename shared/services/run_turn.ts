@@ -10,6 +10,7 @@ import type { TokenSeries } from "../core/token_series.ts";
 import type { TurnRecord } from "../core/turn.ts";
 import type { EngineExtras } from "../ports/engine.ts";
 import type { ParseDelta } from "../ports/completion_parser.ts";
+import type { TopLogprobs } from "../ports/engine.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { AgentCall } from "./agent_call.ts";
@@ -86,6 +87,7 @@ export async function runTurn(
     return { type: "tool_call", index, ...toolCall };
   }
 
+  const topLogprobs: TopLogprobs[] = [];
   let end: Extract<SampleEvent, { type: "end" }> | null = null;
   const request = {
     model: agent.model,
@@ -94,6 +96,7 @@ export async function runTurn(
     sampling: prepared.sampling,
     routingKey: prepared.task?.settings.routingKey ?? null,
     stream: agent.stream,
+    ...(agent.topLogprobs === undefined ? {} : { topLogprobs: agent.topLogprobs }),
     tools: agent.conversation.tools,
     toolChoice: agent.toolChoice,
     opensReasoning: prepared.opensReasoning,
@@ -117,8 +120,10 @@ export async function runTurn(
       });
     }
     // Nobody sampled a teacher's tokens: there is no logprob to show.
-    if (event.type === "tokens" && agent.stream && labeller === null) {
-      call.emit({ type: "tokens", ids: event.ids, logprobs: event.logprobs });
+    if (event.type === "tokens" && labeller === null) {
+      const { ids, logprobs, top } = event;
+      topLogprobs.push(...top ?? []);
+      if (agent.stream) call.emit({ type: "tokens", ids, logprobs, ...(top === undefined ? {} : { top }) });
     }
     for (const delta of event.deltas) call.emit({ type: "delta", delta: answerDelta(delta) });
     if (event.type === "end") end = event;
@@ -152,6 +157,7 @@ export async function runTurn(
     prompt: prepared.prompt,
     completion: completion.ids,
     logprobs: labeller === null ? completion.logprobs : null,
+    topLogprobs: topLogprobs.length === 0 ? null : topLogprobs,
   };
   const sent = end.teacher?.sampling ?? withStops(agent.model, prepared.sampling);
   const record: TurnRecord = {

@@ -6,7 +6,7 @@ import { isConstrained, type SamplingParams } from "../core/sampling.ts";
 import type { TaskSettings } from "../core/task.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { TeacherAction, VersionSegment } from "../core/turn.ts";
-import type { EngineExtras, ExtrasAsked } from "../ports/engine.ts";
+import type { EngineExtras, ExtrasAsked, TopLogprobs } from "../ports/engine.ts";
 import type { ParserRequest } from "../ports/renderer.ts";
 import type { ParseDelta } from "../ports/completion_parser.ts";
 import type { Model } from "./model_catalog.ts";
@@ -21,6 +21,8 @@ export interface SampleRequest {
   readonly sampling: SamplingParams;
   readonly routingKey: string | null;
   readonly stream: boolean;
+  /** As in the engine port. */
+  readonly topLogprobs?: number;
   readonly tools: Conversation["tools"];
   readonly toolChoice: ParserRequest["toolChoice"];
   readonly opensReasoning: boolean;
@@ -38,6 +40,7 @@ export type SampleEvent =
     readonly type: "tokens";
     readonly ids: readonly number[];
     readonly logprobs: readonly number[];
+    readonly top?: readonly TopLogprobs[];
     readonly text: string;
     readonly deltas: readonly ParseDelta[];
   }
@@ -92,6 +95,7 @@ export async function* sample(request: SampleRequest, signal: AbortSignal): Asyn
     fairKey,
     onAbort,
     ...(request.extras === undefined ? {} : { extras: request.extras }),
+    ...(request.topLogprobs === undefined ? {} : { topLogprobs: request.topLogprobs }),
     decode: (ids: readonly number[]) => tokenizer.decode(ids),
   };
   try {

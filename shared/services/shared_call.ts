@@ -3,6 +3,7 @@
 import type { AssistantMessage } from "../core/message.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { FinishReason } from "../core/turn.ts";
+import type { TokensChunk, TopLogprobs } from "../ports/engine.ts";
 
 /** A piece of an answer, final when it is given. */
 export type AnswerDelta =
@@ -36,6 +37,8 @@ export interface Answer {
   readonly completion: Uint32Array;
   /** One a token; null where nobody sampled them: a teacher's turn. */
   readonly logprobs: ArrayLike<number> | null;
+  /** One list a token, where they were asked for. They are shown once and not kept: a replayed answer has none. */
+  readonly topLogprobs: readonly TopLogprobs[] | null;
 }
 
 /** What a waiting client sees. `started` comes with the first sampled token, `end` after the commit. */
@@ -48,7 +51,7 @@ export type CallEvent =
     readonly promptTokens: number;
   }
   /** Sampled tokens, before what they say; a stream that is replayed, or the teacher's, has none: its `end` has them all. */
-  | { readonly type: "tokens"; readonly ids: readonly number[]; readonly logprobs: readonly number[] }
+  | TokensChunk
   | { readonly type: "delta"; readonly delta: AnswerDelta }
   | { readonly type: "end"; readonly answer: Answer };
 

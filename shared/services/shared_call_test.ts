@@ -20,6 +20,7 @@ const ANSWER: Answer = {
   prompt: TokenSeries.EMPTY,
   completion: Uint32Array.of(1),
   logprobs: [-1],
+  topLogprobs: null,
 };
 const END: CallEvent = { type: "end", answer: ANSWER };
 

@@ -122,6 +122,8 @@ const WRONG: readonly (readonly [what: string, body: Record<string, unknown>, pa
     { messages, tools: [tool("f")], tool_choice: { type: "function", function: { name: "g" } } },
     "tool_choice",
   ],
+  ["top logprobs without logprobs", { messages, top_logprobs: 3 }, "top_logprobs"],
+  ["more top logprobs than 20", { messages, logprobs: true, top_logprobs: 21 }, "top_logprobs"],
   ["a bias on what is no id", { messages, logit_bias: { Hello: 1 } }, "logit_bias.Hello"],
 ];
 
@@ -140,7 +142,6 @@ const UNSUPPORTED: readonly (readonly [what: string, body: Record<string, unknow
   ["a response format that there is not", { messages, response_format: { type: "poem" } }, "response_format.type"],
   ["functions of the old kind", { messages, functions: [{ name: "f" }] }, "functions"],
   ["a reply to be continued", { messages, continue_final_message: true }, "continue_final_message"],
-  ["top logprobs", { messages, logprobs: true, top_logprobs: 3 }, "top_logprobs"],
   [
     "an image",
     {

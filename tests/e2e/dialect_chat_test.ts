@@ -1,6 +1,7 @@
 /** Chat completions beyond messages: logprobs that stream with their tokens, counts, roles, template settings, sampling fields. */
 
 import assert from "node:assert/strict";
+import { generate } from "../fixtures/engine_client.ts";
 import { ask } from "./dialect_client.ts";
 import { type Body, sharedHarness, user } from "./harness.ts";
 import { think, tool, toolCall } from "./replies.ts";
@@ -52,6 +53,41 @@ Deno.test("a replayed stream carries the logprobs, too", async () => {
   const body = { messages: [user("Plain")], logprobs: true };
   const of = (all: Body[]) => all.flatMap(({ choices: [choice] }) => choice?.logprobs?.content ?? []);
   assert.deepEqual(of(await chunks(key, body)), of(await chunks(key, body)));
+});
+
+Deno.test("top_logprobs are the engine's own, whole and streamed, with the text and bytes of each token", async () => {
+  for (const stream of [false, true]) {
+    const { key } = await harness().createTask();
+    const body = { messages: [user("Plain")], logprobs: true, top_logprobs: 3, return_token_ids: true };
+    const answers = stream ? await chunks(key, body) : [(await harness().chat(key, body)).body];
+    const entries: Body[] = answers.flatMap(({ choices: [choice] }) => choice?.logprobs?.content ?? []);
+    const last = answers.at(-1);
+    const prompt: number[] = last.prompt_token_ids;
+    const completion: number[] = last.choices[0].token_ids;
+    const direct = await generate(harness().development.engine, {
+      input_ids: [...prompt, ...completion],
+      sampling_params: { max_new_tokens: 1, temperature: 0 },
+      return_logprob: true,
+      logprob_start_len: prompt.length - 1,
+      top_logprobs_num: 3,
+    });
+    const wanted = direct.meta_info.input_top_logprobs!.slice(1).map((row) => row!.map(([logprob]) => logprob));
+    assert.equal(entries.length, completion.length);
+    assert.deepEqual(entries.map((entry) => entry.top_logprobs.map((top: Body) => top.logprob)), wanted);
+    for (const { token, logprob, bytes, top_logprobs: top } of entries) {
+      const same = top.find((likely: Body) => likely.token === token);
+      if (same !== undefined) assert.deepEqual(same, { token, logprob, bytes });
+    }
+  }
+});
+
+Deno.test("top_logprobs are shown once: a replayed answer has its logprobs and no lists", async () => {
+  const { key } = await harness().createTask({ on_repeat: "replay" });
+  const body = { messages: [user("Plain")], logprobs: true, top_logprobs: 2 };
+  const [first, again] = [await harness().chat(key, body), await harness().chat(key, body)];
+  const shown = ({ body }: { body: Body }) => body.choices[0].logprobs.content;
+  assert.ok(shown(first).every((entry: Body) => entry.top_logprobs.length === 2));
+  assert.deepEqual(shown(again), shown(first).map((entry: Body) => ({ ...entry, top_logprobs: [] })));
 });
 
 Deno.test("usage counts what was cached, and the tokens inside reasoning", async () => {
