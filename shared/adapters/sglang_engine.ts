@@ -132,14 +132,14 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
 
   return {
     async *generate(request, signal) {
-      checkRequest(request, options.vocabSize);
       const calledAtMs = clock.now();
+      await checkRequest(request, { vocabSize: options.vocabSize, workers });
       let deadlineMs: number | null = null;
       let avoid: string | null = null;
       for (let tries = 0;; tries++) {
         signal.throwIfAborted();
         const rid = attemptId(request.rid, tries);
-        const waitedMs = clock.now() - calledAtMs;
+        const waitedMs = tries === 0 ? 0 : clock.now() - calledAtMs;
         const lease = workers.pool.take(request.routingKey, avoid);
         try {
           for await (const chunk of attempt(request, rid, lease, signal)) {

@@ -93,6 +93,7 @@ async function sampled(
 Deno.test("generate gives the same tokens whole, cumulative and in deltas, at any interval", async () => {
   await using cumulative = worldOf({ streamInterval: 2 });
   await using incremental = worldOf({ incremental: true, streamInterval: 3, apiKey: "secret" });
+  for (const { engine } of [cumulative, incremental]) await engine.info(never);
   for (let seed = 0; seed < 10; seed++) {
     const sampling = { sampling_seed: seed, ignore_eos: false, stop: ["e"], max_new_tokens: 30 };
     const whole = await sampled(cumulative.engine.generate(requestOf(false, sampling), never));

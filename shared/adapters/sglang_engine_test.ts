@@ -511,6 +511,47 @@ Deno.test("generate sends nothing that could harm an engine", async () => {
   assert.equal(generated().length, 0);
 });
 
+Deno.test("generate refuses a sampling parameter that a worker is too old for, and asks nobody about the others", async () => {
+  const clock = createFakeClock();
+  const logger = createListLogger();
+  const releases = new Map([["a", "0.5.15.post1"], ["b", "0.5.2"]]);
+  const { fetch, requests } = createScriptedFetch(({ url }) => {
+    const { host, pathname } = new URL(url);
+    // An old release knows the old name alone.
+    if (pathname === (host === "a" ? "/server_info" : "/get_server_info")) {
+      return Response.json({ version: releases.get(host), api_key: "secret" });
+    }
+    return pathname === "/generate" ? new Response(replyOf([5, 6])) : new Response(null, { status: 404 });
+  });
+  const workers = new SglangWorkers({ place: { type: "workers", urls: ["http://a", "http://b"] }, clock, fetch });
+  const engine = createSglangEngine({
+    workers,
+    vocabSize: 1000,
+    retryMs: 0,
+    idleTimeoutMs: 60_000,
+    clock,
+    logger,
+    background: createTrackedBackground(logger),
+    random: () => 0,
+  });
+  const ask = (sampling: EngineRequest["sampling"]) =>
+    collect(engine.generate(requestOf({ sampling: { max_new_tokens: 8, ...sampling } }), never));
+  assert.equal((await ask({ top_k: 5, structural_tag: "{}" })).length, 2);
+  assert.deepEqual(requests.map(({ url }) => new URL(url).pathname), ["/generate"]);
+  await assert.rejects(ask({ sampling_seed: 1 }), {
+    code: "unsupported",
+    message: "sampling_seed takes SGLang 0.5.3; the engine is 0.5.2",
+    details: { field: "sampling_seed", engine_version: "0.5.2" },
+  });
+  assert.equal((await ask({ logit_bias: { "5": 1 } })).length, 2);
+  const asked = requests.length;
+  await assert.rejects(ask({ stop_regex: ["x"] }), { code: "unsupported" });
+  assert.equal(requests.length, asked, "they were asked before");
+  releases.set("b", "0.5.15");
+  await clock.advance(600_000);
+  assert.equal((await ask({ sampling_seed: 1 })).length, 2);
+});
+
 Deno.test("behind a router versions are exact only while all its workers are known to have the one that is named", async () => {
   const clock = createFakeClock();
   const logger = createListLogger();

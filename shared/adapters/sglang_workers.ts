@@ -2,6 +2,7 @@
 
 import { VerbatimError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import { SERVER_INFO } from "./ask_by_either_name.ts";
 import { EngineFailure, verbatimErrorOf } from "./engine_failure.ts";
 import { PauseMarks } from "./pause_marks.ts";
 import { failureOfStatus, isObject } from "./sglang_failure.ts";
@@ -42,6 +43,8 @@ const LIST_MS = 5000;
 const LIST_TIMEOUT_MS = 5000;
 /** How long a worker may take for a question. */
 const QUESTION_MS = 3000;
+/** A worker may come back as another release. */
+const RELEASES_MS = 600_000;
 /** Workers behind a router that were seen to disagree are asked for their versions this often, at most. */
 const LEARN_AGAIN_MS = 1000;
 
@@ -56,6 +59,7 @@ export class SglangWorkers {
   readonly #options: SglangWorkersOptions;
   #listed: { readonly list: WorkerList; readonly atMs: number } | null = null;
   #learnedAtMs = -Infinity;
+  #releases: { readonly told: Promise<readonly string[]>; readonly atMs: number } | null = null;
 
   /** None is known to be paused. */
   constructor(options: SglangWorkersOptions) {
@@ -105,6 +109,28 @@ export class SglangWorkers {
     const text = await response.text();
     if (!response.ok) throw new Error(`${path} answers ${response.status}`);
     return JSON.parse(text);
+  }
+
+  /** The releases of SGLang that the workers are, as far as they say; asked for once in a while. Never rejects. */
+  releases(): Promise<readonly string[]> {
+    const nowMs = this.#options.clock.now();
+    if (this.#releases === null || nowMs - this.#releases.atMs >= RELEASES_MS) {
+      this.#releases = { told: this.#askReleases(new AbortController().signal), atMs: nowMs };
+    }
+    return this.#releases.told;
+  }
+
+  async #askReleases(signal: AbortSignal): Promise<readonly string[]> {
+    const list = await this.list(signal).catch(() => null);
+    const infos = await Promise.all((list?.workers ?? []).map(({ url }) =>
+      this.ask(url, SERVER_INFO.path, signal)
+        .catch(() => this.ask(url, SERVER_INFO.oldPath, signal))
+        .catch(() => null)
+    ));
+    const releases = infos.flatMap((info) => isObject(info) && typeof info.version === "string" ? [info.version] : []);
+    // Workers that are still starting are asked again by the next.
+    if (releases.length === 0) this.#releases = null;
+    return releases;
   }
 
   /** A reply to a call that was sent to this URL named this version. Whether all workers now want asking. */
