@@ -27,9 +27,11 @@ async function main(args: readonly string[]): Promise<void> {
 }
 
 async function engineOf(flags: EngineFlags): Promise<EmbeddedEngine> {
-  const files = await loadTokenizerFiles(flags.tokenizer ?? await packagedTokenizerFolder());
+  const tokenizerPath = flags.tokenizer ?? await packagedTokenizerFolder();
+  const files = await loadTokenizerFiles(tokenizerPath);
   return createEmbeddedEngine({
     ...flags.engine,
+    tokenizerPath,
     tokenizer: createHfTokenizer(files),
     ...(files.stopTokenIds.length > 0 ? { stopIds: files.stopTokenIds } : {}),
   });
