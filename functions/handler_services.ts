@@ -16,6 +16,7 @@ import type { TeacherScorer } from "../shared/services/score_with_teacher.ts";
 import type { TaskScorer } from "../shared/services/score_tasks.ts";
 import type { TaskService } from "../shared/services/task_service.ts";
 import type { TurnRecorder } from "../shared/services/record_turn.ts";
+import type { TextRelay } from "../shared/services/relay_text.ts";
 
 /** Services and limits shared by every handler. */
 export interface HandlerServices {
@@ -28,6 +29,7 @@ export interface HandlerServices {
   readonly taskScorer: TaskScorer | null;
   readonly tasks: TaskService;
   readonly recorder: TurnRecorder;
+  readonly textRelay: TextRelay;
   readonly closer: TaskCloser;
   readonly exporter: TaskExporter;
   readonly engines: EngineUpdates;

@@ -14,6 +14,7 @@ import { systemClock } from "./adapters/system_clock.ts";
 import { composeBlobs } from "./compose_blobs.ts";
 import { composeModel, tokenizerLocation } from "./compose_model.ts";
 import { composeTeacher } from "./compose_teacher.ts";
+import { composeTextModels } from "./compose_text_models.ts";
 import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -68,6 +69,7 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
     store,
     outside,
     models: [model],
+    textModels: await composeTextModels(environment, { clock, ids }),
     teacher: teacher?.scorer ?? null,
     labeller: teacher?.labeller ?? null,
     clock,

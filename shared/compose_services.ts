@@ -18,10 +18,11 @@ import { TaskExporter } from "./services/export_task.ts";
 import { ExtrasProbe } from "./services/extras_probe.ts";
 import { KeptBlobs } from "./services/kept_blobs.ts";
 import type { TeacherLabeller } from "./services/label_turn.ts";
-import { type Model, ModelCatalog } from "./services/model_catalog.ts";
+import { type Model, ModelCatalog, type TextModel } from "./services/model_catalog.ts";
 import { TurnRecorder } from "./services/record_turn.ts";
 import type { Generations } from "./services/resume_generation.ts";
 import type { TeacherScorer } from "./services/score_with_teacher.ts";
+import { TextRelay } from "./services/relay_text.ts";
 import { TaskScorer } from "./services/score_tasks.ts";
 import { TaskService } from "./services/task_service.ts";
 import { TaskViews } from "./services/task_views.ts";
@@ -32,6 +33,8 @@ export interface Adapters {
   /** Where large blobs go; absent or null: into the store. */
   readonly outside?: BlobStore | null;
   readonly models: readonly Model[];
+  /** Absent: none is configured. */
+  readonly textModels?: readonly TextModel[];
   /** Absent or null where none is configured. */
   readonly teacher?: TeacherScorer | null;
   readonly labeller?: TeacherLabeller | null;
@@ -45,7 +48,7 @@ export interface Adapters {
 
 /** Services over adapters, with the limits of the environment. */
 export interface ComposedServices
-  extends Omit<Adapters, "models" | "teacher" | "labeller" | "outside" | "createMetrics"> {
+  extends Omit<Adapters, "models" | "textModels" | "teacher" | "labeller" | "outside" | "createMetrics"> {
   readonly blobs: KeptBlobs;
   readonly extrasProbe: ExtrasProbe;
   readonly models: ModelCatalog;
@@ -58,6 +61,7 @@ export interface ComposedServices
   readonly inFlight: CallsInFlight;
   readonly metrics: Metrics;
   readonly recorder: TurnRecorder;
+  readonly textRelay: TextRelay;
   readonly closer: TaskCloser;
   readonly exporter: TaskExporter;
   readonly engines: EngineUpdates;
@@ -81,7 +85,7 @@ export function composeServices(
   const { teacher = null, labeller = null, outside = null } = adapters;
   const blobs = new KeptBlobs({ store, outside, limitBytes: environment.BLOB_LIMIT_BYTES });
   const extrasProbe = new ExtrasProbe({ clock, ids });
-  const models = new ModelCatalog(adapters.models);
+  const models = new ModelCatalog(adapters.models, adapters.textModels);
   const tasks = new TaskService({ store, clock, ids, defaultTtlMs: environment.TASK_TTL_S * 1000 });
   const views = new TaskViews(store, { maxBytes: environment.TURN_CACHE_BYTES });
   const inFlight = new CallsInFlight();
@@ -121,6 +125,7 @@ export function composeServices(
         background.run("score a turn", taskScorer.scoreTurn(task, turn, new AbortController().signal));
       },
     }),
+    textRelay: new TextRelay({ inFlight, clock, ids, metrics }),
     closer: new TaskCloser({ tasks, inFlight, leases, views, blobs, clock, background }),
     exporter,
     engines: new EngineUpdates(),

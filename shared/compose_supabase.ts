@@ -15,6 +15,7 @@ import { createTrackedBackground } from "./adapters/tracked_background.ts";
 import { composeBlobs } from "./compose_blobs.ts";
 import { composeModel } from "./compose_model.ts";
 import { composeTeacher } from "./compose_teacher.ts";
+import { composeTextModels } from "./compose_text_models.ts";
 import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
 import { VerbatimError } from "./core/errors.ts";
 
@@ -67,6 +68,7 @@ export async function composeSupabase(): Promise<ComposedServices> {
     store,
     outside: composeBlobs(environment, clock),
     models: [model],
+    textModels: await composeTextModels(environment, { clock, ids }),
     teacher: teacher?.scorer ?? null,
     labeller: teacher?.labeller ?? null,
     clock,

@@ -2,12 +2,14 @@
 
 import { type Context, Hono } from "hono";
 import { VerbatimError } from "../../shared/core/errors.ts";
+import { checkTextSampling } from "../../shared/core/text_sampling.ts";
 import { watchClient } from "../../shared/http/client_signal.ts";
 import { errorBody, logFailure, toVerbatimError } from "../../shared/http/error_response.ts";
 import { readBody } from "../../shared/http/read_body.ts";
 import { dataFrame, sseResponse } from "../../shared/http/sse.ts";
 import { GenerateRequest } from "../../shared/schemas/generate.ts";
 import { generate, type GenerateEvent } from "../../shared/services/generate.ts";
+import { generateText } from "../../shared/services/generate_text.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { readChatConversation } from "../proxy-turn/chat_messages.ts";
 
@@ -23,23 +25,7 @@ export function createGenerateApp(services: HandlerServices): Hono {
       });
     }
     const watch = watchClient(context);
-    const events = generate(
-      {
-        model: services.models.resolve(request.model),
-        input: request.input_ids !== undefined ? { ids: request.input_ids } : {
-          conversation: readChatConversation({
-            messages: request.messages,
-            tools: request.tools,
-            chat_template_kwargs: request.chat_template_kwargs,
-          }),
-        },
-        sampling: request.sampling_params ?? {},
-        routingKey: request.routing_key ?? null,
-        stream: request.stream,
-      },
-      services.ids,
-      watch.signal,
-    );
+    const events = eventsOf(request, services, watch.signal);
     if (request.stream) return await stream(context, services, events);
     for await (const event of events) {
       if (event.type === "result") return context.json(event.result);
@@ -47,6 +33,42 @@ export function createGenerateApp(services: HandlerServices): Hono {
     throw new Error("The generation ended without a result");
   });
   return app;
+}
+
+/** The events of a request, by the kind of model that it names. */
+function eventsOf(
+  request: GenerateRequest,
+  services: HandlerServices,
+  signal: AbortSignal,
+): AsyncGenerator<GenerateEvent> {
+  const conversation = request.input_ids !== undefined ? null : readChatConversation({
+    messages: request.messages,
+    tools: request.tools,
+    chat_template_kwargs: request.chat_template_kwargs,
+  });
+  const sampling = request.sampling_params ?? {};
+  const textModel = services.models.textModel(request.model);
+  if (textModel !== null) {
+    if (conversation === null) {
+      const reason = "a text-level backend takes messages, not tokens";
+      throw new VerbatimError("unsupported", `Field "input_ids": ${reason}`, {
+        details: { field: "input_ids", reason },
+      });
+    }
+    checkTextSampling(sampling, "sampling_params.");
+    return generateText({ model: textModel, conversation, sampling, stream: request.stream }, services.metrics, signal);
+  }
+  return generate(
+    {
+      model: services.models.resolve(request.model),
+      input: conversation === null ? { ids: request.input_ids ?? [] } : { conversation },
+      sampling,
+      routingKey: request.routing_key ?? null,
+      stream: request.stream,
+    },
+    services.ids,
+    signal,
+  );
 }
 
 async function stream(

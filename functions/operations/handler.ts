@@ -45,8 +45,11 @@ export function createOperationsApp(services: HandlerServices): Hono {
     const reasons = models.filter((model) => !model.engine.reachable).map((model) =>
       `The engine of model "${model.name}" can't be reached`
     );
-    const body = { ready: reasons.length === 0, reasons, models, teacher: await teacherState(services) };
-    return context.json(body, reasons.length === 0 ? 200 : 503);
+    // Text-level models are named, not asked: their APIs charge for answers.
+    const textModels = services.models.listText().map(({ name }) => ({ name }));
+    const ready = reasons.length === 0;
+    const body = { ready, reasons, models, text_models: textModels, teacher: await teacherState(services) };
+    return context.json(body, ready ? 200 : 503);
   });
   return app;
 }

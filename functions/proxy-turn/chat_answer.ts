@@ -160,7 +160,7 @@ function messageOf(answer: Answer): Record<string, unknown> {
 }
 
 function usageOf(answer: Answer): Record<string, unknown> {
-  const completion = answer.completion.length;
+  const completion = answer.completionTokens;
   return {
     prompt_tokens: answer.promptTokens,
     completion_tokens: completion,

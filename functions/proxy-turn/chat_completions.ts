@@ -2,6 +2,7 @@
 
 import type { Json } from "../../shared/core/message.ts";
 import type { SamplingParams } from "../../shared/core/sampling.ts";
+import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 import type { ParserRequest } from "../../shared/ports/renderer.ts";
 import { parseWith } from "../../shared/http/parse_with.ts";
 import { dataFrame } from "../../shared/http/sse.ts";
@@ -26,9 +27,13 @@ export async function readChatCompletion(json: unknown, context: ReadContext): P
     tools: body.tools ?? undefined,
     chat_template_kwargs: settings,
   });
-  const constraint = await constrain({ model, conversation, shape: shapeOf(body) }, context);
+  const shape = shapeOf(body);
+  const constraint = await constrain({ model, conversation, shape }, context);
+  if (body.return_token_ids === true && context.rendererOf(model) === null) {
+    throw unsupported("return_token_ids", "a text-level backend shows no tokens");
+  }
   const view: ChatView = {
-    logprobsBy: body.logprobs === true ? context.rendererOf(model).tokenizer : null,
+    logprobsBy: body.logprobs === true ? tokenizerOf(model, context) : null,
     tokenIds: body.return_token_ids === true,
     usageChunk: body.stream_options?.include_usage === true,
   };
@@ -38,6 +43,7 @@ export async function readChatCompletion(json: unknown, context: ReadContext): P
       model,
       conversation,
       toolChoice: constraint.toolChoice,
+      parallelCalls: shape.parallelCalls,
       wished: { ...wishesOf(body), ...constraint.wished },
       ignoredFields: [...ignoredOf(body)].sort(),
       stream: body.stream === true,
@@ -50,6 +56,13 @@ export async function readChatCompletion(json: unknown, context: ReadContext): P
     frames: (events) => chatFrames(events, view),
     failure: (error) => dataFrame(openaiStreamError(error)),
   };
+}
+
+/** Tokens are shown where there are some. */
+function tokenizerOf(model: string | null, context: ReadContext): Tokenizer {
+  const renderer = context.rendererOf(model);
+  if (renderer === null) throw unsupported("logprobs", "a text-level backend shows no tokens");
+  return renderer.tokenizer;
 }
 
 function ignoredOf(body: ChatCompletionRequest): string[] {

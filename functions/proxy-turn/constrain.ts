@@ -35,6 +35,13 @@ export async function constrain(
   const callable = toolsOf(choice, field, conversation.tools);
   if (callable === null && shape.schema === null) return { toolChoice: choice, wished: {} };
   const renderer = context.rendererOf(request.model);
+  // A text-level backend has both wishes in its own API, and enforces them itself.
+  if (renderer === null) {
+    return {
+      toolChoice: choice,
+      wished: shape.schema === null ? {} : { json_schema: JSON.stringify(shape.schema.schema) },
+    };
+  }
   const opensReasoning = await promptOpensReasoning(conversation, renderer);
   if (callable !== null) {
     const parallel = shape.parallelCalls && choice === "required";

@@ -12,6 +12,8 @@ export interface DialectRequest {
   readonly model: string | null;
   readonly conversation: Conversation;
   readonly toolChoice: ParserRequest["toolChoice"];
+  /** False: one call at most. */
+  readonly parallelCalls: boolean;
   /** What the agent asks for, in SGLang's names. */
   readonly wished: SamplingParams;
   /** Fields that were accepted and do nothing. */
@@ -42,8 +44,8 @@ export interface Dialect {
 
 /** What a reader may ask for beside the body. */
 export interface ReadContext {
-  /** The renderer of a model name; null is the default model. */
-  rendererOf(model: string | null): Renderer;
+  /** The renderer of a model name, where null is the default model; null of a text-level model, which has none. */
+  rendererOf(model: string | null): Renderer | null;
   /** The task's turns so far; none where nothing is recorded. */
   earlierTurns(): Promise<readonly Turn[]>;
 }

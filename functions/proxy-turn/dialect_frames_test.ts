@@ -37,6 +37,7 @@ function eventsOf(said: readonly AnswerDelta[]): CallEvent[] {
     cachedTokens: null,
     reasoningTokens: null,
     prompt: TokenSeries.of(Uint32Array.of(1, 2, 3)),
+    completionTokens: 1,
     completion: Uint32Array.of(4),
     logprobs: [-1],
     topLogprobs: null,

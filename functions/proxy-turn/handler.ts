@@ -3,6 +3,7 @@
 import { type Context, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { VerbatimError } from "../../shared/core/errors.ts";
+import type { TaskRecord } from "../../shared/core/task.ts";
 import { keyOf } from "../../shared/http/authenticate.ts";
 import { type ClientWatch, watchClient } from "../../shared/http/client_signal.ts";
 import { logFailure, retryHeaders, toVerbatimError } from "../../shared/http/error_response.ts";
@@ -10,6 +11,7 @@ import { loggedPath } from "../../shared/http/logged_path.ts";
 import { sseResponse } from "../../shared/http/sse.ts";
 import { wholeBody } from "../../shared/http/whole_body.ts";
 import type { AgentCall, Following } from "../../shared/services/agent_call.ts";
+import type { Model, TextModel } from "../../shared/services/model_catalog.ts";
 import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/shared_call.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { anthropicErrors } from "./anthropic_errors.ts";
@@ -52,7 +54,7 @@ async function answer(
     const caller = await identifyCaller(keyOf(context), services);
     const body = await readAgentBody(context, services, caller);
     const dialect = await read(body.json, readContext(services, caller));
-    const following = services.recorder.begin(callOf(context, services, caller, { ...body, dialect }));
+    const following = begin(context, services, caller, { ...body, dialect });
     return dialect.request.stream
       ? await streamed(context, services, dialect, following, watch)
       : await whole(context, services, dialect, following, watch);
@@ -73,7 +75,8 @@ async function countTokens(context: Context, services: HandlerServices): Promise
     const caller = await identifyCaller(keyOf(context), services);
     const body = await readAgentBody(context, services, caller);
     const dialect = await readMessagesRequest(body.json, readContext(services, caller));
-    const call = callOf(context, services, caller, { ...body, dialect });
+    const model = services.models.resolve(dialect.request.model ?? taskOf(caller)?.settings.model);
+    const call = { ...callOf(context, services, caller, { ...body, dialect }), model };
     return context.json({ input_tokens: await services.recorder.countPrompt(call, watch.signal) });
   } catch (thrown) {
     return failed(context, services, anthropicErrors, toVerbatimError(thrown));
@@ -92,18 +95,47 @@ function readContext(services: HandlerServices, caller: Caller): ReadContext {
   const read = caller.kind === "task" ? caller.read : null;
   const settings = read?.task.settings ?? null;
   return {
-    rendererOf: (model) => services.models.resolve(model ?? settings?.model ?? null).renderer,
+    rendererOf: (model) =>
+      textModelOf(model, services, caller) === null
+        ? services.models.resolve(model ?? settings?.model ?? null).renderer
+        : null,
     earlierTurns: async () => read === null || !read.task.settings.capture ? [] : await services.recorder.turnsOf(read),
   };
 }
 
-function callOf(context: Context, services: HandlerServices, caller: Caller, read: ReadCall): AgentCall {
+/** Hands the call to who serves its model. */
+function begin(context: Context, services: HandlerServices, caller: Caller, read: ReadCall): Following {
+  const { model: wished, parallelCalls } = read.dialect.request;
+  const call = callOf(context, services, caller, read);
+  const textModel = textModelOf(wished, services, caller);
+  if (textModel !== null) {
+    return services.textRelay.begin({ ...call, model: textModel, modelName: textModel.name, parallelCalls });
+  }
+  const model = services.models.resolve(wished ?? taskOf(caller)?.settings.model);
+  return services.recorder.begin({ ...call, model });
+}
+
+/** The text-level model that a call means, or null. In a task with capture there is none: its name is then refused. */
+function textModelOf(wished: string | null, services: HandlerServices, caller: Caller): TextModel | null {
+  const settings = taskOf(caller)?.settings ?? null;
+  return settings?.capture === true ? null : services.models.textModel(wished, settings?.model);
+}
+
+function taskOf(caller: Caller): TaskRecord | null {
+  return caller.kind === "task" ? caller.read.task : null;
+}
+
+function callOf(
+  context: Context,
+  services: HandlerServices,
+  caller: Caller,
+  read: ReadCall,
+): Omit<AgentCall, "model"> {
   const { dialect, body, nearest } = read;
   const { request } = dialect;
   return {
     read: caller.kind === "task" ? caller.read : null,
     fairKey: caller.kind === "task" ? caller.read.task.uid : caller.keyHash,
-    model: services.models.resolve(request.model ?? (caller.kind === "task" ? caller.read.task.settings.model : null)),
     modelName: request.model ?? services.models.default.name,
     dialect: dialect.name,
     conversation: request.conversation,
@@ -207,7 +239,7 @@ function failed(
 async function models(context: Context, services: HandlerServices): Promise<Response> {
   try {
     await identifyCaller(keyOf(context), services);
-    const data = services.models.list().map(modelObject);
+    const data = [...services.models.list().map(modelObject), ...services.models.listText().map(textModelObject)];
     return context.json({ object: "list", data, has_more: false, first_id: data[0]?.id, last_id: data.at(-1)?.id });
   } catch (thrown) {
     return failed(context, services, openaiErrors, toVerbatimError(thrown));
@@ -219,6 +251,8 @@ async function oneModel(context: Context, services: HandlerServices): Promise<Re
     await identifyCaller(keyOf(context), services);
     const name = context.req.param("model") ?? "";
     const model = services.models.list().find((candidate) => candidate.name === name);
+    const textModel = services.models.textModel(name);
+    if (textModel !== null) return context.json(textModelObject(textModel));
     if (model === undefined) {
       throw new VerbatimError("model_not_found", `There is no model "${name}" here`, { details: { field: "model" } });
     }
@@ -228,8 +262,16 @@ async function oneModel(context: Context, services: HandlerServices): Promise<Re
   }
 }
 
+function modelObject(model: Model): Record<string, unknown> {
+  return { ...namedObject(model), max_model_len: model.maxContextTokens };
+}
+
+function textModelObject(model: TextModel): Record<string, unknown> {
+  return { ...namedObject(model), evaluation_only: true };
+}
+
 /** In the words of both APIs at once. */
-function modelObject(model: HandlerServices["models"]["default"]): Record<string, unknown> {
+function namedObject(model: Model | TextModel): Record<string, unknown> {
   return {
     id: model.name,
     object: "model",
@@ -238,6 +280,5 @@ function modelObject(model: HandlerServices["models"]["default"]): Record<string
     created: model.createdAtS,
     created_at: new Date(model.createdAtS * 1000).toISOString(),
     owned_by: "verbatim",
-    max_model_len: model.maxContextTokens,
   };
 }

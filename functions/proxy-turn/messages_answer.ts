@@ -1,6 +1,7 @@
 /** Anthropic messages: the answer's body, and what its stream shares with it. It reads no requests. */
 
 import { createHash, type Hash } from "node:crypto";
+import { VerbatimError } from "../../shared/core/errors.ts";
 import type { ToolCall } from "../../shared/core/message.ts";
 import { isObject } from "./read_json.ts";
 import type { Answer } from "../../shared/services/shared_call.ts";
@@ -46,7 +47,7 @@ export function stopOf(answer: Answer): { readonly stop_reason: string; readonly
 /** Input tokens are those that were not cached, as at Anthropic: the prompt's length is the sum. */
 export function usageOf(answer: Answer): Record<string, unknown> {
   const cached = answer.cachedTokens ?? 0;
-  return inputUsage(answer.promptTokens - cached, cached, answer.completion.length);
+  return inputUsage(answer.promptTokens - cached, cached, answer.completionTokens);
 }
 
 /** Usage from its counts. */
@@ -72,8 +73,19 @@ function toolUseText({ id, name, arguments: input }: ToolCall): string {
   return `${JSON.stringify({ type: "tool_use", id, name }).slice(0, -1)},"input":${objectText(input)}}`;
 }
 
-/** The JSON text of an object, which the parsers promise. */
+/** The JSON text of an object. Our parsers promise one; a text-level backend may have said anything. */
 function objectText(text: string): string {
-  if (!isObject(JSON.parse(text))) throw new Error("The arguments of a parsed call are no JSON object");
-  return text;
+  if (isJsonObject(text)) return text;
+  throw new VerbatimError(
+    "engine_failed",
+    "The arguments of a call are no JSON object, which this API has no form for",
+  );
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
 }

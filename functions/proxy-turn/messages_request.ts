@@ -25,7 +25,8 @@ export async function readMessagesRequest(json: unknown, context: ReadContext): 
     tools: body.tools ?? undefined,
     chat_template_kwargs: body.chat_template_kwargs ?? undefined,
   });
-  const constraint = await constrain({ model, conversation, shape: shapeOf(body) }, context);
+  const shape = shapeOf(body);
+  const constraint = await constrain({ model, conversation, shape }, context);
   const wished = readWishes(body, { limit: body.max_tokens ?? null, stops: body.stop_sequences ?? [] });
   return {
     name: "messages",
@@ -33,6 +34,7 @@ export async function readMessagesRequest(json: unknown, context: ReadContext): 
       model,
       conversation,
       toolChoice: constraint.toolChoice,
+      parallelCalls: shape.parallelCalls,
       wished: { ...wished, ...constraint.wished },
       ignoredFields: [...ignoredOf(body), ...ignoredFields].sort(),
       stream: body.stream === true,

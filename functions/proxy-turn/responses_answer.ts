@@ -51,7 +51,7 @@ export function endOf(answer: Answer): Record<string, unknown> {
 
 /** Tokens, as OpenAI counts them. */
 export function usageOf(answer: Answer): Record<string, unknown> {
-  const output = answer.completion.length;
+  const output = answer.completionTokens;
   return {
     input_tokens: answer.promptTokens,
     input_tokens_details: { cached_tokens: answer.cachedTokens ?? 0 },

@@ -33,7 +33,8 @@ export async function readResponsesRequest(json: unknown, context: ReadContext):
     { before: previous === null ? [] : earlier.conversation(previous, "previous_response_id") },
   );
   if (conversation.messages.length === 0) throw invalid("input", "must hold at least one item");
-  const constraint = await constrain({ model, conversation, shape: shapeOf(body) }, context);
+  const shape = shapeOf(body);
+  const constraint = await constrain({ model, conversation, shape }, context);
   const stops = typeof body.stop === "string" ? [body.stop] : body.stop ?? [];
   const view = viewOf(body);
   const frames = new ResponseFrames(view);
@@ -43,6 +44,7 @@ export async function readResponsesRequest(json: unknown, context: ReadContext):
       model,
       conversation,
       toolChoice: constraint.toolChoice,
+      parallelCalls: shape.parallelCalls,
       wished: { ...readWishes(body, { limit: body.max_output_tokens ?? null, stops }), ...constraint.wished },
       ignoredFields: [...ignoredOf(body), ...ignoredFields].sort(),
       stream: body.stream === true,

@@ -3,6 +3,7 @@
 import { type Context, Hono } from "hono";
 import type { TaskRecord } from "../../shared/core/task.ts";
 import { VerbatimError } from "../../shared/core/errors.ts";
+import { checkTextSampling } from "../../shared/core/text_sampling.ts";
 import { safetensors } from "../../shared/core/safetensors.ts";
 import { tensorsResponse, wantsTensors } from "../../shared/http/parts_body.ts";
 import { parseWith } from "../../shared/http/parse_with.ts";
@@ -11,6 +12,8 @@ import { CreateTask, FinishTask, ListTasks, PutReward, ResultQuery } from "../..
 import { checkRollin } from "../../shared/services/check_rollin.ts";
 import { checkSamplingIds } from "../../shared/services/check_sampling_ids.ts";
 import { exportTensors } from "../../shared/services/export_tensors.ts";
+import type { Model } from "../../shared/services/model_catalog.ts";
+import type { NewTaskSettings } from "../../shared/services/task_service.ts";
 import { taskSettings } from "../../shared/services/task_settings.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { normalizeRewardsRoute } from "./normalize_rewards.ts";
@@ -41,24 +44,15 @@ async function create(context: Context, services: HandlerServices): Promise<Resp
     });
   }
   const settings = taskSettings(request);
-  const model = services.models.resolve(settings.model);
-  checkSamplingIds(settings.fixedSampling, model.renderer.tokenizer.vocabSize, "sampling.fixed.");
-  if (settings.maxContextTokens !== null && settings.maxContextTokens > model.maxContextTokens) {
-    throw new VerbatimError(
-      "invalid_request",
-      `Field "max_context_tokens": the model takes ${model.maxContextTokens}`,
-      {
-        details: { field: "max_context_tokens", reason: `at most ${model.maxContextTokens}` },
-      },
-    );
-  }
+  const model = checkedModel(settings, services);
   if (settings.score === "per_turn" && services.taskScorer === null) {
     const reason = "no teacher is configured: set TEACHER_SGLANG_URL";
     throw new VerbatimError("unsupported", `Field "score": ${reason}`, { details: { field: "score", reason } });
   }
-  if (settings.rollin !== undefined) await checkRollin(model.renderer, services.labeller);
-  await services.extrasProbe.assertSaid(model, settings.captureExtras ?? []);
-  const giveBack = services.engines.takeTask(model);
+  // What follows needs capture, and so a model of tokens.
+  if (settings.rollin !== undefined && model !== null) await checkRollin(model.renderer, services.labeller);
+  if (model !== null) await services.extrasProbe.assertSaid(model, settings.captureExtras ?? []);
+  const giveBack = model === null ? () => {} : services.engines.takeTask(model);
   const { task, key, created } = await services.tasks.create({
     taskId: request.task_id ?? null,
     settings,
@@ -77,6 +71,26 @@ async function create(context: Context, services: HandlerServices): Promise<Resp
     anthropic_base_url: base,
     expires_at: new Date(task.expiresAtMs).toISOString(),
   }, 201);
+}
+
+/** The model of tokens, which can do what the settings ask of it; null: a text-level one. That serves no task with capture. */
+function checkedModel(settings: NewTaskSettings, services: HandlerServices): Model | null {
+  const { fixedSampling, maxContextTokens } = settings;
+  const textModel = settings.capture ? null : services.models.textModel(settings.model);
+  if (textModel !== null) {
+    checkTextSampling(fixedSampling, "sampling.fixed.");
+    if (maxContextTokens === null) return null;
+    const reason = "a text-level backend has no tokens to count before they are sent";
+    throw new VerbatimError("unsupported", `Field "max_context_tokens": ${reason}`, {
+      details: { field: "max_context_tokens", reason },
+    });
+  }
+  const model = services.models.resolve(settings.model);
+  checkSamplingIds(fixedSampling, model.renderer.tokenizer.vocabSize, "sampling.fixed.");
+  if (maxContextTokens === null || maxContextTokens <= model.maxContextTokens) return model;
+  throw new VerbatimError("invalid_request", `Field "max_context_tokens": the model takes ${model.maxContextTokens}`, {
+    details: { field: "max_context_tokens", reason: `at most ${model.maxContextTokens}` },
+  });
 }
 
 async function list(context: Context, services: HandlerServices): Promise<Response> {

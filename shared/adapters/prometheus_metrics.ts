@@ -60,6 +60,25 @@ export function createPrometheusMetrics(sources: MetricsSources): Metrics {
     labelNames: ["outcome", "reason"],
     registers,
   });
+  const textTokens = new Counter({
+    name: "verbatim_text_tokens_total",
+    help:
+      "Tokens of text-level models as their APIs count them: prompt, cached (of the prompt), completion, reasoning (of the completion).",
+    labelNames: ["model", "kind"],
+    registers,
+  });
+  const textCost = new Counter({
+    name: "verbatim_text_cost_usd_total",
+    help: "US dollars that calls of text-level models cost, where their price is known.",
+    labelNames: ["model"],
+    registers,
+  });
+  const textUnpriced = new Counter({
+    name: "verbatim_text_unpriced_calls_total",
+    help: "Calls of text-level models whose price is not known: the cost counter lacks them.",
+    labelNames: ["model"],
+    registers,
+  });
   new Gauge({
     name: "verbatim_calls_in_flight",
     help: "Agent calls of tasks under way in this process.",
@@ -166,6 +185,14 @@ export function createPrometheusMetrics(sources: MetricsSources): Metrics {
     taskFinished({ outcome, reason }) {
       // A reason names a message by its index; a label must not grow with conversations.
       finished.inc({ outcome, reason: reason?.replace(/ \d+.*$/, "") ?? "none" });
+    },
+    textAnswered({ model, promptTokens, cachedTokens, completionTokens, reasoningTokens, costUsd }) {
+      textTokens.inc({ model, kind: "prompt" }, promptTokens);
+      textTokens.inc({ model, kind: "cached" }, cachedTokens ?? 0);
+      textTokens.inc({ model, kind: "completion" }, completionTokens);
+      textTokens.inc({ model, kind: "reasoning" }, reasoningTokens ?? 0);
+      if (costUsd === null) textUnpriced.inc({ model });
+      else textCost.inc({ model }, costUsd);
     },
     text: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };

@@ -36,10 +36,34 @@ export function givenVariables(
 export function readEnvironment(
   given: Partial<Record<keyof Environment, string>> = givenVariables(),
 ): Environment {
-  const parsed = Environment.safeParse(given);
+  const parsed = Environment.safeParse(withFiles(given));
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `${String(issue.path[0])}: ${issue.message}`);
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.map(String).join(".")}: ${message}`);
   throw new VerbatimError("not_ready", `Cannot start with this environment: ${problems.join("; ")}`, {
     details: { problems: z.flattenError(parsed.error).fieldErrors },
   });
+}
+
+/** The value of a variable that another one names, which must be set. */
+export function readNamedVariable(
+  name: string,
+  namedBy: keyof Environment,
+  get: (name: string) => string | undefined = (variable) => Deno.env.get(variable),
+): string {
+  const value = get(name);
+  if (value !== undefined && value !== "") return value;
+  throw new VerbatimError("not_ready", `Cannot start: ${namedBy} names the variable ${name}, which is not set`);
+}
+
+/** A list too long for a variable may stand in a file, which the variable then names. */
+function withFiles(
+  given: Partial<Record<keyof Environment, string>>,
+): Partial<Record<keyof Environment, string>> {
+  const { OPENAI_BACKENDS: place } = given;
+  if (place === undefined || place.trim().startsWith("[")) return given;
+  try {
+    return { ...given, OPENAI_BACKENDS: Deno.readTextFileSync(place) };
+  } catch {
+    throw new VerbatimError("not_ready", "Cannot start: OPENAI_BACKENDS is no JSON list, nor a file that can be read");
+  }
 }

@@ -46,6 +46,15 @@ export interface Metrics {
   ): void;
   /** A task was finished; `reason` is why its capture is invalid, or null. */
   taskFinished(task: { readonly outcome: string; readonly reason: string | null }): void;
+  /** A text-level model answered. `costUsd` is null where its price is not known. */
+  textAnswered(answer: {
+    readonly model: string;
+    readonly promptTokens: number;
+    readonly cachedTokens: number | null;
+    readonly completionTokens: number;
+    readonly reasoningTokens: number | null;
+    readonly costUsd: number | null;
+  }): void;
   /** The state of all counters, as the format's text. */
   text(): Promise<{ readonly contentType: string; readonly body: string }>;
 }

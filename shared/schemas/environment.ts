@@ -1,6 +1,7 @@
 /** The environment as one schema: names, defaults and bounds. It does not read anything. */
 
 import { z } from "zod";
+import { TextBackends } from "./text_backends.ts";
 
 function number(): z.ZodCoercedNumber {
   return z.coerce.number({ error: "must be a number" });
@@ -44,6 +45,7 @@ export const Environment = z.object({
   TOOL_CALL_PARSER: z.string().min(1).default("auto"),
   REASONING_PARSER: z.string().min(1).default("auto"),
   MAX_CONTEXT_LEN: count.default(131072),
+  OPENAI_BACKENDS: TextBackends.default([]),
   TEACHER_SGLANG_URL: url.optional(),
   TEACHER_API_KEY: z.string().min(1).optional(),
   TEACHER_TOKENIZER: z.string().min(1).optional(),

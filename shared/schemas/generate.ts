@@ -31,6 +31,14 @@ export interface GenerationResult {
   tool_calls: { id: string; type: "function"; function: { name: string; arguments: string } }[] | null;
   reasoning: string | null;
   finish_reason: "stop" | "length" | "abort" | "tool_calls" | `error:${string}`;
-  usage: { prompt_tokens: number; completion_tokens: number; cached_tokens: number | null };
+  usage: {
+    prompt_tokens: number;
+    completion_tokens: number;
+    cached_tokens: number | null;
+    /** Those of the completion; where a text backend tells. */
+    reasoning_tokens?: number;
+  };
   weight_version: string | null;
+  /** US dollars that a text backend's call cost; null where its price is not known. Absent: the model is our own. */
+  cost_usd?: number | null;
 }

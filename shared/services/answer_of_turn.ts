@@ -21,6 +21,7 @@ export function answerOfTurn(turn: Turn, view: TaskView): Answer {
     cachedTokens: record.cachedTokens,
     reasoningTokens: record.reasoningTokens,
     prompt: view.promptOf(record.turn),
+    completionTokens: turn.completion.length,
     completion: turn.completion,
     logprobs: record.actor === "teacher" ? null : turn.logprobs,
     topLogprobs: null,

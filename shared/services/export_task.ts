@@ -70,7 +70,9 @@ export class TaskExporter {
     const [judged, scores] = await Promise.all([this.judged(task), this.#scores(task)]);
     const wanted = { turns: judged.turns, names: request.extras };
     const extras = await findExtras(this.#context.blobs, task, wanted);
-    const { tokenizer } = this.#context.models.resolve(task.settings.model).renderer;
+    // A task without capture has no turns to decode, and its model may have no tokenizer.
+    const { model, capture } = task.settings;
+    const { tokenizer } = this.#context.models.resolve(capture ? model : null).renderer;
     const exported = request.format === "rows" ? exportRows : exportSlime;
     return exported(judged, request, { tokenizer, scores, extras });
   }

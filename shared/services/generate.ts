@@ -22,12 +22,12 @@ export interface GenerateCall {
   readonly stream: boolean;
 }
 
-/** Deltas, where they were asked for, then the whole. */
+/** Deltas, where they were asked for, then the whole. Ids and logprobs are null of a text-level model. */
 export type GenerateEvent =
   | {
     readonly type: "delta";
-    readonly token_ids: readonly number[];
-    readonly logprobs: readonly number[];
+    readonly token_ids: readonly number[] | null;
+    readonly logprobs: readonly number[] | null;
     readonly text: string;
   }
   | { readonly type: "result"; readonly result: GenerationResult };

@@ -7,7 +7,7 @@ import { createSglangEngine } from "../adapters/sglang_engine.ts";
 import { createTrackedBackground } from "../adapters/tracked_background.ts";
 import { createRenderer } from "../rendering/create_renderer.ts";
 import { EngineGate } from "./engine_gate.ts";
-import { type Model, ModelCatalog } from "./model_catalog.ts";
+import { type Model, ModelCatalog, type TextModel } from "./model_catalog.ts";
 import { Generations } from "./resume_generation.ts";
 
 const tokenizer = await qwen3Tokenizer();
@@ -51,4 +51,33 @@ Deno.test("ModelCatalog of several models takes no name for the first, and refus
 Deno.test("ModelCatalog refuses to be empty, and two models of one name", () => {
   assert.throws(() => new ModelCatalog([]), { code: "not_ready" });
   assert.throws(() => new ModelCatalog([modelOf("a"), modelOf("b"), modelOf("a")]), { code: "not_ready" });
+});
+
+const textModel: TextModel = {
+  name: "judge",
+  createdAtS: 0,
+  backend: {
+    supportsTokenIds: false,
+    generate: () => Promise.reject(new Error("not asked")),
+    tokenize: () => [],
+    decode: () => "",
+  },
+};
+
+Deno.test("ModelCatalog means a text-level model only by its name, the call's or the task's", () => {
+  const model = modelOf("a");
+  const catalog = new ModelCatalog([model], [textModel]);
+  assert.deepEqual([catalog.list(), catalog.listText()], [[model], [textModel]]);
+  for (const name of ["a", "gpt-4o", null]) assert.equal(catalog.textModel(name), null);
+  assert.equal(catalog.textModel("judge"), textModel);
+  assert.equal(catalog.textModel("gpt-4o", "judge"), textModel);
+  assert.equal(catalog.textModel(null, "judge"), textModel);
+  assert.equal(catalog.textModel("a", "judge"), null);
+  assert.equal(catalog.resolve("gpt-4o"), model);
+});
+
+Deno.test("ModelCatalog gives no text-level model for one of tokens, and lets no name be both", () => {
+  const catalog = new ModelCatalog([modelOf("a")], [textModel]);
+  assert.throws(() => catalog.resolve("judge"), { code: "unsupported", details: { field: "model" } });
+  assert.throws(() => new ModelCatalog([modelOf("judge")], [textModel]), { code: "not_ready" });
 });

@@ -32,7 +32,7 @@ import type { TeacherLabeller } from "./label_turn.ts";
 import type { KeptRequest } from "./kept_requests.ts";
 import { placePrompt } from "./place_prompt.ts";
 import { type GeneratedTurn, type PreparedTurn, runTurn } from "./run_turn.ts";
-import { type Answer, SharedCall } from "./shared_call.ts";
+import { abortError, type Answer, SharedCall } from "./shared_call.ts";
 import { assertTurnLeft, tokensInBudget } from "./task_budget.ts";
 import type { TaskService } from "./task_service.ts";
 import type { TaskView, TaskViews } from "./task_views.ts";
@@ -362,11 +362,4 @@ function toJson(place: RequestHistory | null): Json {
 function latestKnown(task: TaskRecord | null, view: TaskView | null): TaskRecord | null {
   const head = view?.head?.task;
   return task !== null && head !== undefined && head.turns > task.turns ? head : task;
-}
-
-function abortError(reason: unknown): unknown {
-  if (reason instanceof VerbatimError) return reason;
-  return new VerbatimError("client_gone", "The last waiting client hung up; the generation was aborted", {
-    cause: reason,
-  });
 }

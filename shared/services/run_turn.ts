@@ -155,6 +155,7 @@ export async function runTurn(
     cachedTokens: end.cachedTokens,
     reasoningTokens,
     prompt: prepared.prompt,
+    completionTokens: completion.ids.length,
     completion: completion.ids,
     logprobs: labeller === null ? completion.logprobs : null,
     topLogprobs: topLogprobs.length === 0 ? null : topLogprobs,

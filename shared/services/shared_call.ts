@@ -1,5 +1,6 @@
 /** One generation that several clients may wait for. It runs at the engine's pace, whoever reads it and however slowly. */
 
+import { VerbatimError } from "../core/errors.ts";
 import type { AssistantMessage } from "../core/message.ts";
 import type { TokenSeries } from "../core/token_series.ts";
 import type { FinishReason } from "../core/turn.ts";
@@ -32,8 +33,10 @@ export interface Answer {
   readonly promptTokens: number;
   readonly cachedTokens: number | null;
   readonly reasoningTokens: number | null;
-  /** What the engine was given. */
+  /** What the engine was given; empty where it was given text. */
   readonly prompt: TokenSeries;
+  /** Their number; a text-level backend tells no more of them. */
+  readonly completionTokens: number;
   readonly completion: Uint32Array;
   /** One a token; null where nobody sampled them: a teacher's turn. */
   readonly logprobs: ArrayLike<number> | null;
@@ -153,6 +156,14 @@ export class SharedCall {
     this.#wake = Promise.withResolvers();
     wake.resolve();
   }
+}
+
+/** What ended a call whose signal was aborted: the reason, where it is a failure of its own, else that nobody waits. */
+export function abortError(reason: unknown): VerbatimError {
+  if (reason instanceof VerbatimError) return reason;
+  return new VerbatimError("client_gone", "The last waiting client hung up; the generation was aborted", {
+    cause: reason,
+  });
 }
 
 /** Waits for the whole answer. The signal ends the waiting, not the generation (unless nobody else waits). */

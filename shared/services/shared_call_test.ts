@@ -18,6 +18,7 @@ const ANSWER: Answer = {
   cachedTokens: null,
   reasoningTokens: null,
   prompt: TokenSeries.EMPTY,
+  completionTokens: 1,
   completion: Uint32Array.of(1),
   logprobs: [-1],
   topLogprobs: null,
