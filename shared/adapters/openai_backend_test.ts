@@ -255,10 +255,12 @@ function silentAPI() {
       return end.promise;
     },
     fetch: ((input, init) => {
-      if (init?.signal) signals.push(init.signal);
+      const signal = init?.signal;
+      if (signal) signals.push(signal);
+      // A server that is closed waits for its handlers.
+      signal?.addEventListener("abort", () => end.resolve(new Response(null)));
       return fetch(input, init);
     }) satisfies typeof fetch,
-    [Symbol.asyncDispose]: async () => end.resolve(new Response(null)),
   };
 }
 
@@ -357,7 +359,7 @@ Deno.test("OpenAIBackend asks a stream again that broke before a word, and none 
 });
 
 Deno.test("OpenAIBackend ends a request that is silent, whole or streamed, and does not send it again", async () => {
-  await using silent = silentAPI();
+  const silent = silentAPI();
   await using world = worldOf(silent.answer, { fetch: silent.fetch });
   const whole = failure(world);
   await silent.asked;
@@ -376,7 +378,7 @@ Deno.test("OpenAIBackend ends a request that is silent, whole or streamed, and d
 
 Deno.test("OpenAIBackend hangs up when its caller does, also in a wait", async () => {
   const gone = new AbortController();
-  await using silent = silentAPI();
+  const silent = silentAPI();
   await using world = worldOf(silent.answer, { fetch: silent.fetch });
   const call = assert.rejects(world.backend.generate({ ...HELLO, signal: gone.signal }), /nobody reads/);
   await silent.asked;

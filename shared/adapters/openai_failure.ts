@@ -1,6 +1,7 @@
 /** Failures of an OpenAI-compatible API, as the errors that callers see. It never repeats the key. */
 
 import { VerbatimError, type VerbatimErrorOptions } from "../core/errors.ts";
+import { EngineFailure, verbatimErrorOf } from "./engine_failure.ts";
 
 /** A failure, and whether the same request may be sent again by the backend itself. */
 export interface BackendFailure {
@@ -31,6 +32,8 @@ interface StatusFailure {
 /** The failure behind what the package threw: a status, or a connection that could not be made or broke. */
 export function failureOf(thrown: unknown, context: FailureContext): BackendFailure {
   if (thrown instanceof VerbatimError) return { error: thrown, mayRetry: false, retryAfterMs: null };
+  // Silence: who asks again would be charged twice for what may still be on its way.
+  if (thrown instanceof EngineFailure) return { error: verbatimErrorOf(thrown), mayRetry: false, retryAfterMs: null };
   const failure = statusFailure(thrown);
   const { model } = context;
   if (failure === null) return withoutStatus(thrown, context);
