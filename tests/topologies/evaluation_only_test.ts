@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 import { type Body, type GatewayClient, gatewayClient } from "../e2e/gateway_client.ts";
+import { completion, serveMockOpenAI } from "../fixtures/mock_openai.ts";
 import { workerAt } from "./check_task.ts";
 import { type StartedTopology, startTopology } from "./start_topology.ts";
 import { runAgent } from "./stock_agent.ts";
@@ -65,4 +66,26 @@ Deno.test("evaluation only: another key is refused, and a task without capture k
   const { body: finished } = await gateway.admin("POST", `/tasks/${id}/finish`, { reward: 1 });
   assert.deepEqual([finished.result, finished.reason, finished.reward], [null, "not captured", 1]);
   assert.deepEqual(topology.errors(), []);
+});
+
+Deno.test("evaluation only: a model of an OpenAI-compatible API is asked through the same gateway, and never recorded", async () => {
+  await using api = serveMockOpenAI(() => completion({ content: "Well done." }));
+  await using both = await startTopology("A-api", { places: { "http://127.0.0.1:9000": api.url } });
+  const front = gatewayClient(both.url(8787));
+  const client = new OpenAI({ baseURL: `${front.url}/v1`, apiKey: "EMPTY", maxRetries: 0 });
+  const messages = [{ role: "user" as const, content: "Judge: hello" }];
+  const judged = await client.chat.completions.create({ model: "judge", messages, temperature: 0 });
+  assert.equal(judged.choices[0]?.message.content, "Well done.");
+  const [asked] = api.requests;
+  assert.deepEqual([asked?.body.model, asked?.body.temperature], ["gpt-4o-2024-11-20", 0]);
+  assert.equal(asked?.headers.get("authorization"), "Bearer sk-...");
+
+  const { says } = await runAgent(client, { job: "Look around." });
+  assert.match(says, /The task is done/);
+  assert.equal(api.requests.length, 1, "our own model is asked by any other name");
+
+  const captured = await front.admin("POST", "/tasks", { model: "judge" });
+  assert.equal(captured.status, 400, JSON.stringify(captured.body));
+  assert.deepEqual((await front.admin("GET", "/tasks")).body.tasks, []);
+  assert.deepEqual(both.errors(), []);
 });
