@@ -2,7 +2,7 @@
 
 import { canonicalJson } from "./canonical_json.ts";
 import { digest, digestOf } from "./digest.ts";
-import type { Conversation, Json, Message } from "./message.ts";
+import type { Conversation, Json, Message, ToolDefinition } from "./message.ts";
 import { type Unit, unitsOf } from "./message_signature.ts";
 import { sharedMessages } from "./same_message.ts";
 
@@ -16,7 +16,7 @@ export interface RequestUnits {
   readonly chain: readonly string[];
   /** Number of entries in the request's `messages` or `input`, as far as they are read. */
   readonly entries: number;
-  /** The tool list as JSON text. */
+  /** The tool list as text: equal texts, equal lists. */
   readonly toolsText: string;
   /** Digest of the tool list; order counts, key order and cache markers do not. */
   readonly toolsDigest: string;
@@ -37,7 +37,7 @@ export function requestUnits(
   options: { selected?: boolean | null; known?: RequestUnits | null } = {},
 ): RequestUnits {
   const known = options.known ?? null;
-  const toolsText = JSON.stringify(conversation.tools);
+  const toolsText = textOfTools(conversation);
   const messages = known === null ? conversation.messages : withKnown(conversation.messages, known.messages);
   const units = unitsOf(messages, known);
   return {
@@ -83,16 +83,21 @@ export function valueDigest(value: Json): string {
   return digest(canonicalJson(value) ?? JSON.stringify(value));
 }
 
-function toolsDigest(conversation: Conversation): string {
-  return digestOf(
-    "tools",
-    conversation.tools.map((tool) =>
-      valueDigest({
-        name: tool.name,
-        description: tool.description ?? null,
-        parameters: tool.parameters ?? null,
-        raw: { ...tool.raw },
-      })
-    ),
-  );
+/** As JSON text, which has null for a number beyond all doubles. Where there is a null, the text is one that tells them apart. */
+function textOfTools({ tools }: Conversation): string {
+  const text = JSON.stringify(tools);
+  return text.includes("null") ? canonicalJson(tools.map(valueOfTool)) ?? text : text;
+}
+
+function toolsDigest({ tools }: Conversation): string {
+  return digestOf("tools", tools.map((tool) => valueDigest(valueOfTool(tool))));
+}
+
+function valueOfTool(tool: ToolDefinition): Json {
+  return {
+    name: tool.name,
+    description: tool.description ?? null,
+    parameters: tool.parameters ?? null,
+    raw: { ...tool.raw },
+  };
 }
