@@ -192,7 +192,7 @@ export class TurnRecorder {
     const earlier = await this.#earlierAnswer(running, task, view);
     if (earlier !== null) return await this.#replay(running, task, view, earlier);
 
-    await this.#answersBefore(running, view);
+    await this.#answersBefore(running, task, view);
     const prepared = await this.#prepare(running, task, view);
     const lease = this.#options.leases.take(task, { ...running, rid: prepared.rid });
     let committed = false;
@@ -234,11 +234,12 @@ export class TurnRecorder {
    * An agent may go on from an answer before its last chunk, which leaves after the commit: the turn it goes on from is
    * then about to be committed, and is waited for. Else the agent's own history would be rendered in its place.
    */
-  async #answersBefore({ agent, call, units }: Running, view: TaskView): Promise<void> {
+  async #answersBefore({ agent, call, units }: Running, task: TaskRecord, view: TaskView): Promise<void> {
     const { inFlight, clock } = this.#options;
     const answering = inFlight.answering(view.uid, units);
     if (answering.length === 0) return;
-    const { extend } = locate(view.forest, units, { echo: "lenient", known: agent.nearest?.prompt ?? null });
+    // Another sample of that prompt may be committed, of which this is no echo.
+    const { extend } = locate(view.forest, units, { echo: "strict", known: agent.nearest?.prompt ?? null });
     const known = extend === null ? 0 : view.forest.turn(extend.turn).node.depth;
     const missing = answering.filter((other) => other.units.units.length > known);
     if (missing.length === 0) return;
@@ -247,6 +248,8 @@ export class TurnRecorder {
     await Promise.race([Promise.all(missing.map(({ ended }) => ended)), tooLong]);
     timer.abort();
     call.signal.throwIfAborted();
+    // A view that was forgotten during the answer and is read anew was not told of its turn.
+    await this.#catchUp(task, view);
   }
 
   /** Keeps what the task captures beside tokens; its bytes are written before the turn is. */
@@ -269,14 +272,20 @@ export class TurnRecorder {
 
   async #replay(running: Running, task: TaskRecord, view: TaskView, turn: number): Promise<Ended> {
     const { store, tasks } = this.#options;
-    const current = await store.getTask(task.taskId);
-    if (current !== null && current.task.uid === task.uid) await view.catchUp(store, current.task);
+    await this.#catchUp(task, view);
     const answered = view.turns[turn];
     if (answered === undefined) throw new VerbatimError("internal", "The turn to replay can't be read");
     const answer = answerOfTurn(answered, view);
     await store.putEvents(task, [tasks.event("replayed", turn, { after: view.turns.length })]);
     for (const event of eventsOfAnswer(answer)) if (event.type !== "end") running.call.emit(event);
     return { outcome: "replay", answer };
+  }
+
+  /** Reads the turns that were committed since the task was read, by whomever. */
+  async #catchUp(task: TaskRecord, view: TaskView): Promise<void> {
+    const { store } = this.#options;
+    const current = await store.getTask(task.taskId);
+    if (current !== null && current.task.uid === task.uid) await view.catchUp(store, current.task);
   }
 
   /**

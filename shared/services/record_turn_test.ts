@@ -58,6 +58,47 @@ Deno.test("TurnRecorder waits for the commit of the answer that an agent already
   assert.deepEqual(Object(region.result).turns.length, 2);
 });
 
+Deno.test("TurnRecorder waits for the answer that is gone on from, though another sample of its prompt is committed", async () => {
+  const spy = spyOnStore(createMemoryStore());
+  await using world = await createRecorderWorld({ store: spy.store });
+  for (const echo of ["lenient", "strict"]) {
+    const { taskId, uid } = await world.createTask({ history: "branch", echo });
+    await world.ask(taskId, { conversation: turns("Hello"), says: "One." });
+    spy.reset();
+    const commit = Promise.withResolvers<void>();
+    spy.before("appendTurn", () => commit.promise);
+    const other = world.ask(taskId, { conversation: turns("Hello"), says: "Two.", stream: true });
+    await until("the answer is about to be committed", () => spy.calls.get("appendTurn") === 1);
+    const early = world.ask(taskId, { conversation: turns("Hello", "Two.", "Go on."), says: "On." });
+    await until("the next request waits", () => world.services.inFlight.count(uid) === 2);
+    spy.before("appendTurn", null);
+    commit.resolve();
+    assert.deepEqual([(await other).turn, (await early).turn], [1, 2]);
+    const read = await world.services.tasks.get(taskId);
+    assert.equal((await world.services.recorder.turnsOf(read))[2]?.record.parent, 1, echo);
+  }
+});
+
+Deno.test("TurnRecorder goes on from an answer that was waited for, though its view was forgotten meanwhile", async () => {
+  const spy = spyOnStore(createMemoryStore());
+  await using world = await createRecorderWorld({ store: spy.store, viewBytes: 1 });
+  const { taskId, uid } = await world.createTask();
+  const { taskId: otherId } = await world.createTask();
+  const commit = Promise.withResolvers<void>();
+  spy.before("appendTurn", () => commit.promise);
+  const first = world.ask(taskId, { conversation: turns("Hello"), says: "Hi.", stream: true });
+  await until("the answer is about to be committed", () => spy.calls.get("appendTurn") === 1);
+  const other = world.ask(otherId, { conversation: turns("Other"), says: "Hi." });
+  await until("another task's is, too", () => spy.calls.get("appendTurn") === 2);
+  const early = world.ask(taskId, { conversation: turns("Hello", "Hi.", "Go on."), says: "On." });
+  await until("the next request waits", () => world.services.inFlight.count(uid) === 2);
+  spy.before("appendTurn", null);
+  commit.resolve();
+  assert.deepEqual([(await first).turn, (await other).turn, (await early).turn], [0, 0, 1]);
+  const read = await world.services.tasks.get(taskId);
+  assert.equal((await world.services.recorder.turnsOf(read))[1]?.record.parent, 0);
+});
+
 Deno.test("TurnRecorder goes on where the answer that was gone on from is never committed", async () => {
   const spy = spyOnStore(createMemoryStore());
   await using world = await createRecorderWorld({ store: spy.store });
