@@ -14,6 +14,14 @@ const NULL = [110, 117, 108, 108];
 /** The longest token or kept value; a longer one is none that a reply has. */
 const LONGEST_BYTES = 1024 * 1024;
 
+/** What came of a step: something was read, the bytes end before its end, or it was the last one. */
+export type Progress = "taken" | "cut" | "over";
+
+/** How exactly a number is wanted; see {@linkcode NumberReader}. */
+export const FLOAT32 = { float32: true } as const;
+/** As it is written. */
+export const FLOAT64 = { float32: false } as const;
+
 /** Bytes, and a place in them. What is read is final once `commit` was called; `keepRest` keeps what is not. */
 export class ByteCursor {
   /** Of the last `readEntry`. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { EngineFailure } from "./engine_failure.ts";
-import { type ScanExpectation, type ScannedReply, ScoreScanner } from "./scan_scores.ts";
+import type { ScanExpectation } from "./scan_arrays.ts";
+import { type ScannedReply, ScoreScanner } from "./scan_scores.ts";
 
 const VOCABULARY = 1000;
 
