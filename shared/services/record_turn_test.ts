@@ -5,6 +5,7 @@ import { openDenoKvStore } from "../adapters/deno_kv_store.ts";
 import { createMemoryStore } from "../adapters/memory_store.ts";
 import { systemClock } from "../adapters/system_clock.ts";
 import type { Conversation } from "../core/message.ts";
+import { createFakeClock } from "../../tests/fixtures/fake_clock.ts";
 import { createRecorderWorld } from "../../tests/fixtures/recorder_world.ts";
 import { spyOnStore } from "../../tests/fixtures/spy_store.ts";
 import { until } from "../../tests/e2e/until.ts";
@@ -97,6 +98,33 @@ Deno.test("TurnRecorder goes on from an answer that was waited for, though its v
   assert.deepEqual([(await first).turn, (await other).turn, (await early).turn], [0, 0, 1]);
   const read = await world.services.tasks.get(taskId);
   assert.equal((await world.services.recorder.turnsOf(read))[1]?.record.parent, 0);
+});
+
+Deno.test("TurnRecorder waits five seconds for an answer that was gone on from, and no longer", async () => {
+  const spy = spyOnStore(createMemoryStore());
+  const clock = createFakeClock();
+  await using world = await createRecorderWorld({ store: spy.store, clock });
+  const { taskId, uid } = await world.createTask();
+  const commit = Promise.withResolvers<void>();
+  spy.before("appendTurn", () => commit.promise);
+  const first = world.ask(taskId, { conversation: turns("Hello"), says: "Hi.", stream: true });
+  await until("the answer is about to be committed", () => spy.calls.get("appendTurn") === 1);
+  const early = world.ask(taskId, { conversation: turns("Hello", "Hi.", "Go on."), says: "On." });
+  await until("the next request waits", () => world.services.inFlight.count(uid) === 2);
+  await clock.advance(4999);
+  assert.equal(world.sampled.size, 1);
+  await clock.advance(1);
+  await until("the next request is sampled", () => world.sampled.size === 2);
+  spy.before("appendTurn", null);
+  commit.resolve();
+  assert.deepEqual([(await first).turn, (await early).turn], [0, 1]);
+  const read = await world.services.tasks.get(taskId);
+  const { record, detail: { history } } = (await world.services.recorder.turnsOf(read))[1]!;
+  assert.deepEqual(
+    [record.parent, history.follows?.turn],
+    [null, 0],
+    "the record says what it followed and did not extend",
+  );
 });
 
 Deno.test("TurnRecorder goes on where the answer that was gone on from is never committed", async () => {
