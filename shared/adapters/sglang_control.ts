@@ -68,14 +68,15 @@ export function createSglangControl({ workers, logger }: SglangControlOptions): 
     signal: AbortSignal,
   ): Promise<WorkerResult> {
     const { path, timeoutMs } = ROUTES[action];
-    // A flush takes its wait from the address.
-    const query = action === "flush" && typeof body.timeout === "number" ? `?timeout=${body.timeout}` : "";
+    // A flush takes its wait from the address, and its time after it.
+    const waitS = action === "flush" && typeof body.timeout === "number" ? body.timeout : null;
+    const query = waitS === null ? "" : `?timeout=${waitS}`;
     try {
       const response = await send(`${url}${path}${query}`, {
         method: "POST",
         headers: workers.headers(),
         body: JSON.stringify(action === "abort_all" ? { ...body, rid: "", abort_all: true } : body),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs + 1000 * (waitS ?? 0))]),
       });
       const text = await response.text();
       const message = messageOf(text)?.slice(0, MOST_MESSAGE) ?? null;

@@ -112,6 +112,23 @@ Deno.test("act sends every action to every worker, with SGLang's own bodies", as
   }
 });
 
+Deno.test("act waits for a flush as long as the flush may wait, and then as for any other", async () => {
+  const { control } = worldOf(TWO, () => Response.json({ success: true }));
+  const { timeout } = AbortSignal;
+  const timeoutsMs: number[] = [];
+  try {
+    AbortSignal.timeout = (ms) => {
+      timeoutsMs.push(ms);
+      return never;
+    };
+    await control.act("flush", { timeout: 600 }, never);
+    await control.act("flush", {}, never);
+  } finally {
+    AbortSignal.timeout = timeout;
+  }
+  assert.deepEqual(timeoutsMs, [720_000, 720_000, 120_000, 120_000]);
+});
+
 Deno.test("act says of each worker what came of it", async () => {
   const { control } = worldOf(
     { type: "workers", urls: ["http://a", "http://b", "http://c", "http://d"] },
