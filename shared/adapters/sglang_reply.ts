@@ -218,7 +218,10 @@ export class ReplyReader {
       finish: this.#finishOf(finish),
       promptTokens,
       cachedTokens: numberOf(meta.cached_tokens),
-      weightVersion: typeof meta.weight_version === "string" ? meta.weight_version : null,
+      // A last frame that names none changes nothing of what was named before.
+      weightVersion: typeof meta.weight_version === "string"
+        ? meta.weight_version
+        : weightVersions.at(-1)?.version ?? null,
       ...(weightVersions.every(({ exact }) => exact) ? {} : { weightVersions }),
       ...this.#extrasSaid(),
     };
@@ -249,12 +252,15 @@ function numberOf(value: unknown): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** The logprob of `[logprob, id, text]`; the id must be the sampled one and the value finite. */
+/** A probability of 1 may be rounded up by so much. */
+const ROUNDING = 1e-3;
+
+/** The logprob of `[logprob, id, text]`; the id must be the sampled one and the value a logarithm of a probability. */
 function checkedLogprob(pair: unknown, id: number, position: number): number {
   if (!Array.isArray(pair)) throw inconsistent("A logprob entry is not a list", { position });
   const [logprob, of] = pair;
   if (of !== id) throw inconsistent(`The logprob at position ${position} is of id ${String(of)}, not of ${id}`);
-  if (typeof logprob !== "number" || !Number.isFinite(logprob)) {
+  if (typeof logprob !== "number" || !Number.isFinite(logprob) || logprob > ROUNDING) {
     throw inconsistent(`The logprob at position ${position} is ${String(logprob)}`);
   }
   return logprob;

@@ -120,6 +120,8 @@ Deno.test("ReplyReader tells which frames named which weights where they changed
   };
   assert.equal(versionsOf(["7", "7", "7"], [1, 3, 4]), undefined);
   assert.equal(versionsOf(["7", undefined, "7"], [1, 3, 4]), undefined);
+  const untoldAtLast = [frame(all.slice(0, 3), 3), frame(all, 4, { ...LENGTH, weight_version: undefined })];
+  assert.deepEqual(readAll(untoldAtLast).at(-1), END, "as it was named before");
   assert.deepEqual(versionsOf(["7", "7", "8"], [1, 3, 4]), [
     { version: "7", start: 0, end: 3, exact: false },
     { version: "8", start: 3, end: 4, exact: false },
@@ -159,6 +161,7 @@ Deno.test("ReplyReader refuses every lie in a whole reply", () => {
     "null for a logprob": frame(pair(5), 1, entries([[null, 5]])),
     "NaN for a logprob": frame(pair(5), 1, entries([[NaN, 5]])),
     "a logprob without end": frame(pair(5), 1, entries([[-Infinity, 5]])),
+    "a logprob of no probability": frame(pair(5), 1, entries([[0.5, 5]])),
     "a text for a logprob": frame(pair(5), 1, entries([["-1", 5]])),
     "an id out of the vocabulary": frame(pair(VOCAB_SIZE), 1, end),
     "a negative id": frame(pair(-1), 1, end),
