@@ -1,6 +1,5 @@
 /** Bodies of SGLang's `/generate`, and the JSON of its answers. It sends nothing. */
 
-import type { SamplingParams } from "../core/sampling.ts";
 import { TokenSeries } from "../core/token_series.ts";
 import type { EngineRequest, ScoreRequest } from "../ports/engine.ts";
 import { inconsistent } from "./engine_failure.ts";
@@ -13,11 +12,15 @@ export function attemptId(rid: string, tries: number): string {
 
 /** The body; the ids come from the series' kept JSON text and are not serialised again. */
 export function generateBody(request: EngineRequest, rid: string): Uint8Array<ArrayBuffer> {
-  const sampling: SamplingParams = { ...request.sampling, skip_special_tokens: false };
   const extras = extraFields(request.extras ?? {});
+  const customParams = { ...request.sampling.custom_params, ...extras.customParams };
   const rest = JSON.stringify({
     rid,
-    sampling_params: { ...sampling, ...extras.sampling },
+    sampling_params: {
+      ...request.sampling,
+      skip_special_tokens: false,
+      ...(Object.keys(customParams).length === 0 ? {} : { custom_params: customParams }),
+    },
     return_logprob: true,
     logprob_start_len: -1,
     ...(request.topLogprobs === undefined ? {} : { top_logprobs_num: request.topLogprobs }),

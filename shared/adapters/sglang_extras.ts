@@ -7,15 +7,15 @@ import type { Experts, TopPIds } from "../core/extra_arrays.ts";
 import type { MissingExtra, SpecInfo } from "../core/turn_extras.ts";
 import type { EngineExtras, ExtrasAsked } from "../ports/engine.ts";
 
-/** Fields that go into the body of a request and into its sampling parameters. */
+/** Fields that go into the body of a request, and into the custom parameters of its sampling beside the caller's own. */
 export function extraFields(
   asked: ExtrasAsked,
-): { readonly body: Record<string, unknown>; readonly sampling: Record<string, unknown> } {
+): { readonly body: Record<string, unknown>; readonly customParams: Record<string, unknown> } {
   const { expertsFrom, topPIds } = asked;
   return {
     body: expertsFrom === undefined ? {} : { return_routed_experts: true, routed_experts_start_len: expertsFrom },
     // slime's engine knows it; another leaves it alone.
-    sampling: topPIds === undefined ? {} : { custom_params: { return_top_p_token_ids: true } },
+    customParams: topPIds === undefined ? {} : { return_top_p_token_ids: true },
   };
 }
 

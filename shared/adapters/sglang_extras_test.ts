@@ -18,10 +18,10 @@ function readOne(asked: ExtrasAsked, meta: Record<string, unknown>): EngineExtra
 }
 
 Deno.test("extraFields asks in the fields that SGLang and slime's SGLang read", () => {
-  assert.deepEqual(extraFields({}), { body: {}, sampling: {} });
+  assert.deepEqual(extraFields({}), { body: {}, customParams: {} });
   assert.deepEqual(extraFields({ expertsFrom: 7, topPIds: true, specInfo: true }), {
     body: { return_routed_experts: true, routed_experts_start_len: 7 },
-    sampling: { custom_params: { return_top_p_token_ids: true } },
+    customParams: { return_top_p_token_ids: true },
   });
 });
 
