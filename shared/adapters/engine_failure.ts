@@ -47,6 +47,8 @@ export interface EngineFailureOptions {
 const MOST_MESSAGE = 500;
 /** What a caller is told to wait where the engine did not say. */
 const WAIT_S = 1;
+/** And at most, whatever the engine said: who takes it at its word may never come back. */
+const LONGEST_WAIT_S = 60;
 
 /** One failed attempt. It stays within the adapters: callers get {@linkcode verbatimErrorOf} it. */
 export class EngineFailure extends Error {
@@ -114,7 +116,8 @@ export function verbatimErrorOf(failure: EngineFailure): VerbatimError {
         retryAfterS: WAIT_S,
       });
     case "busy": {
-      const retryAfterS = failure.retryAfterMs === null ? WAIT_S : failure.retryAfterMs / 1000;
+      const askedS = failure.retryAfterMs === null ? WAIT_S : failure.retryAfterMs / 1000;
+      const retryAfterS = Math.min(askedS, LONGEST_WAIT_S);
       return new VerbatimError("engine_unavailable", message, { details: said, retryAfterS });
     }
     case "refused":

@@ -77,6 +77,7 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
       let end: EngineChunk | null = null;
       for await (const reply of request.stream ? framesOf(call) : [parseReply(await call.text())]) {
         const chunks = reader.read(reply);
+        if (chunks.length > 0) call.heard();
         learnFrom(reply, lease.url);
         for (const chunk of chunks) {
           // The end is only believed once the answer itself has ended well. What comes after an abort changes nothing.
@@ -163,6 +164,9 @@ export function createSglangEngine(options: SglangEngineOptions): Engine {
           });
           avoid = lease.url;
           await clock.sleep(waitMs, signal);
+        } finally {
+          // Also where no call came of it.
+          lease.done("left");
         }
       }
     },

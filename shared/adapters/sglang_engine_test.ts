@@ -158,6 +158,34 @@ Deno.test("generate without key and routing key sends neither header", async () 
   assert.equal(JSON.parse(generated()[0]!.body).stream, true);
 });
 
+Deno.test("generate sends any routing key as a header can hold it, and its worker is free again afterwards", async () => {
+  const { engine, workers, generated } = worldOf(() => new Response(replyOf([5, 6])));
+  const keys = { "gruppe é→ 1": "gruppe %C3%A9%E2%86%92 1", "a\nb": "a%0Ab", "\ud800": "%EF%BF%BD", "50%": "50%" };
+  for (const routingKey of Object.keys(keys)) {
+    assert.deepEqual(await collect(engine.generate(requestOf({ routingKey }), never)), WHOLE);
+  }
+  assert.deepEqual(generated().map(({ headers }) => headers.get("x-smg-routing-key")), Object.values(keys));
+  assert.equal(workers.pool.standing("http://engine")?.inFlight, 0);
+});
+
+Deno.test("generate gives its worker back where no call came of it", async () => {
+  const { engine, workers } = worldOf(() => new Response(replyOf([5, 6])));
+  const sampling = { max_new_tokens: 8, custom_params: { n: 1n as never } };
+  await assert.rejects(collect(engine.generate(requestOf({ sampling }), never)), TypeError);
+  assert.equal(workers.pool.standing("http://engine")?.inFlight, 0);
+});
+
+Deno.test("generate asks for the ids behind top-p beside the caller's own custom parameters", async () => {
+  const { engine, generated } = worldOf(() => new Response(replyOf([5, 6])));
+  const sampling = { max_new_tokens: 8, custom_params: { budget: 3 } };
+  await collect(engine.generate(requestOf({ sampling, extras: { topPIds: true } }), never));
+  await collect(engine.generate(requestOf({ sampling }), never));
+  assert.deepEqual(generated().map(({ body }) => JSON.parse(body).sampling_params.custom_params), [
+    { budget: 3, return_top_p_token_ids: true },
+    { budget: 3 },
+  ]);
+});
+
 Deno.test("generate tries again what can't be taken now, each time under another id of the same length", async () => {
   const answers = [503, 429, 502, 200];
   const { engine, clock, generated, aborted } = worldOf(() => {
@@ -208,6 +236,8 @@ Deno.test("generate gives up when the next try would come after the deadline", a
     retryAfterS: 11,
   });
   assert.equal(busy.generated().length, 1);
+  const absurd = worldOf(() => new Response("", { status: 429, headers: { "retry-after": "999999999" } }));
+  await assert.rejects(collect(absurd.engine.generate(requestOf(), never)), { retryAfterS: 60 }, "not in 31 years");
   const down = worldOf(() => Promise.reject(new TypeError("connection refused")), { retryMs: 1000 });
   const startMs = down.clock.now();
   await assert.rejects(run(down.clock, collect(down.engine.generate(requestOf(), never))), {
@@ -324,6 +354,27 @@ Deno.test("generate ends a silence before the answer and within it with engine_t
     assert.equal(generated().length, 1);
     assert.deepEqual(await aborted(), [`engine ${RID}-0000`]);
     assert.equal(clock.sleeping, 0);
+  }
+});
+
+Deno.test("generate takes an answer that is kept alive and does not go on for a silence", async () => {
+  for (const beat of [": still here\n\n", `data: ${replyOf([], { finish: null })}\n\n`]) {
+    const world = worldOf((_request, signal) => {
+      const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+        async pull(controller) {
+          await world.clock.sleep(5000, signal).catch(() => controller.close());
+          if (!signal.aborted) controller.enqueue(encoder.encode(beat));
+        },
+      }, { highWaterMark: 0 });
+      return hangingUp(new Response(body), signal);
+    });
+    const failing = assert.rejects(collect(world.engine.generate(requestOf({ stream: true }), never)), {
+      code: "engine_timeout",
+    });
+    await world.clock.untilSleeping(1);
+    for (let beats = 0; beats < 12; beats++) await world.clock.advance(5000);
+    await failing;
+    assert.deepEqual(await world.aborted(), [`engine ${RID}-0000`]);
   }
 });
 

@@ -76,7 +76,7 @@ export class SglangWorkers {
     const { apiKey } = this.#options;
     const headers = new Headers({ "content-type": "application/json" });
     if (apiKey !== undefined) headers.set("authorization", `Bearer ${apiKey}`);
-    if (routingKey !== null) headers.set("x-smg-routing-key", routingKey);
+    if (routingKey !== null) headers.set("x-smg-routing-key", asHeader(routingKey));
     return headers;
   }
 
@@ -192,6 +192,11 @@ export class SglangWorkers {
       });
     }
   }
+}
+
+/** A key may be any text, a header may not: what it can't hold is written as in an address. */
+function asHeader(key: string): string {
+  return key.toWellFormed().replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
 }
 
 /** The workers of a router's answer; null where it is none. Every field is optional. */

@@ -72,10 +72,12 @@ export class WorkerCall {
   async *bytes(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     const response = await this.#head();
     if (!response.ok) await this.text();
-    for await (const bytes of this.#call.bytes()) {
-      this.#watch.heard();
-      yield bytes;
-    }
+    yield* this.#call.bytes();
+  }
+
+  /** The answer went on. Bytes alone say nothing: a proxy may keep a dead answer alive with comments. */
+  heard(): void {
+    this.#watch.heard();
   }
 
   /** The worker has said its last word. */
