@@ -78,7 +78,8 @@ export function unitsOf(messages: readonly Message[], known: KnownUnits | null =
     } else if (message.role === "tool") {
       const index = calls ??= new CallIndex(messages, units);
       const run = messages.slice(at, end).filter(isTool);
-      units.push(...toolUnits(run, run.map(({ toolCallId }) => index.answer(toolCallId)), end));
+      // One by one: a block may hold more results than a call takes arguments.
+      for (const unit of toolUnits(run, run.map(({ toolCallId }) => index.answer(toolCallId)), end)) units.push(unit);
     } else {
       units.push({
         kind: message.role,

@@ -88,3 +88,10 @@ Deno.test("unitsOf keeps system messages where they stand and says where every u
     ["user", 4, 6],
   ]);
 });
+
+Deno.test("unitsOf takes a block of results of any length", () => {
+  const count = 200_000;
+  const result: Message = { role: "tool", toolCallId: "", content: "", source: 0 };
+  const units = unitsOf(Array.from({ length: count }, () => result));
+  assert.deepEqual([units.length, units.at(-1)?.end], [count, count]);
+});
