@@ -1,9 +1,9 @@
 /** The doctor's composition: tokenizer files and engine become what is examined. */
 
-import { createHfTokenizer } from "../shared/adapters/hf_tokenizer.ts";
+import { createHfTokenizer } from "../shared/adapters/tokenizer/hf_tokenizer.ts";
 import { createJsonLogger } from "../shared/adapters/json_logger.ts";
-import { loadTokenizerFiles } from "../shared/adapters/load_tokenizer_files.ts";
-import { createSglangEngine } from "../shared/adapters/sglang_engine.ts";
+import { loadTokenizerFiles } from "../shared/adapters/tokenizer/load_tokenizer_files.ts";
+import { createSglangEngine } from "../shared/adapters/sglang/sglang_engine.ts";
 import { systemClock } from "../shared/adapters/system_clock.ts";
 import { createTrackedBackground } from "../shared/adapters/tracked_background.ts";
 import { VerbatimError } from "../shared/core/errors.ts";

@@ -1,7 +1,7 @@
 /** The place for blobs beside the task store, from the environment. Nothing is opened here. */
 
-import { createFolderBlobs } from "./adapters/folder_blobs.ts";
-import { createS3Blobs } from "./adapters/s3_blobs.ts";
+import { createFolderBlobs } from "./adapters/blobs/folder_blobs.ts";
+import { createS3Blobs } from "./adapters/blobs/s3_blobs.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { BlobStore } from "./ports/blob_store.ts";
 import type { Clock } from "./ports/clock.ts";

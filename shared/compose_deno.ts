@@ -1,15 +1,15 @@
 /** The composition for Deno itself: on one machine, self-hosted, or on Deno Deploy. State in Deno KV or Postgres. */
 
-import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
+import { createHfTokenizer } from "./adapters/tokenizer/hf_tokenizer.ts";
 import { createJsonLogger } from "./adapters/json_logger.ts";
 import { createMemoryStore } from "./adapters/memory_store.ts";
 import { createPrometheusMetrics } from "./adapters/prometheus_metrics.ts";
 import { createRandomIds } from "./adapters/random_ids.ts";
 import { createTrackedBackground } from "./adapters/tracked_background.ts";
-import { loadTokenizerFiles } from "./adapters/load_tokenizer_files.ts";
-import { migratePostgres } from "./adapters/migrate_postgres.ts";
-import { openPostgresStore } from "./adapters/postgres_store.ts";
-import { openDenoKvStore } from "./adapters/deno_kv_store.ts";
+import { loadTokenizerFiles } from "./adapters/tokenizer/load_tokenizer_files.ts";
+import { migratePostgres } from "./adapters/postgres/migrate_postgres.ts";
+import { openPostgresStore } from "./adapters/postgres/postgres_store.ts";
+import { openDenoKvStore } from "./adapters/kv/deno_kv_store.ts";
 import { systemClock } from "./adapters/system_clock.ts";
 import { composeBlobs } from "./compose_blobs.ts";
 import { composeModel, tokenizerLocation } from "./compose_model.ts";

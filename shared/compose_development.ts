@@ -3,9 +3,9 @@
  * loopback. It is never a fallback: production compositions want an engine's address.
  */
 
-import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
-import { packagedTokenizerFolder } from "./adapters/packaged_tokenizer.ts";
-import { loadTokenizerFiles } from "./adapters/load_tokenizer_files.ts";
+import { createHfTokenizer } from "./adapters/tokenizer/hf_tokenizer.ts";
+import { packagedTokenizerFolder } from "./adapters/tokenizer/packaged_tokenizer.ts";
+import { loadTokenizerFiles } from "./adapters/tokenizer/load_tokenizer_files.ts";
 import { readEnvironment } from "./adapters/read_environment.ts";
 import { composeDeno, type ComposeDenoParts, type Composition } from "./compose_deno.ts";
 import { SAY_SCRIPT } from "./engine/demo_scripts.ts";

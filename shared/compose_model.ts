@@ -1,12 +1,12 @@
 /** The served model from the environment: engine, tokenizer files, renderer. Shared by the compositions; it opens no store. */
 
-import { askByEitherName, MODEL_INFO } from "./adapters/ask_by_either_name.ts";
-import type { TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
-import { withSamplingTrials } from "./adapters/sampling_trial.ts";
-import { createSglangControl } from "./adapters/sglang_control.ts";
-import { createSglangEngine } from "./adapters/sglang_engine.ts";
-import { failureOfStatus, isObject } from "./adapters/sglang_failure.ts";
-import { type EnginePlace, SglangWorkers } from "./adapters/sglang_workers.ts";
+import { askByEitherName, MODEL_INFO } from "./adapters/sglang/ask_by_either_name.ts";
+import type { TokenizerFiles } from "./adapters/tokenizer/load_tokenizer_files.ts";
+import { withSamplingTrials } from "./adapters/sglang/sampling_trial.ts";
+import { createSglangControl } from "./adapters/sglang/sglang_control.ts";
+import { createSglangEngine } from "./adapters/sglang/sglang_engine.ts";
+import { failureOfStatus, isObject } from "./adapters/sglang/sglang_failure.ts";
+import { type EnginePlace, SglangWorkers } from "./adapters/sglang/sglang_workers.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";
 import type { Clock } from "./ports/clock.ts";

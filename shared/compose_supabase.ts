@@ -3,10 +3,10 @@
  * State in Postgres; its tables come from supabase/migrations by the host's own tools.
  */
 
-import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
+import { createHfTokenizer } from "./adapters/tokenizer/hf_tokenizer.ts";
 import { createJsonLogger } from "./adapters/json_logger.ts";
-import { loadTokenizerFiles } from "./adapters/load_tokenizer_files.ts";
-import { openPostgresStore } from "./adapters/postgres_store.ts";
+import { loadTokenizerFiles } from "./adapters/tokenizer/load_tokenizer_files.ts";
+import { openPostgresStore } from "./adapters/postgres/postgres_store.ts";
 import { createPrometheusMetrics } from "./adapters/prometheus_metrics.ts";
 import { createRandomIds } from "./adapters/random_ids.ts";
 import { readEnvironment } from "./adapters/read_environment.ts";

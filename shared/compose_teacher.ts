@@ -1,12 +1,12 @@
 /** The teacher from the environment: engine, limits, and the probe that it is the one. Shared by the compositions. */
 
-import { createHfTokenizer } from "./adapters/hf_tokenizer.ts";
-import { loadTokenizerFiles, type TokenizerFiles } from "./adapters/load_tokenizer_files.ts";
-import { withSamplingTrials } from "./adapters/sampling_trial.ts";
-import { createSglangControl } from "./adapters/sglang_control.ts";
-import { createSglangEngine } from "./adapters/sglang_engine.ts";
-import { createSglangTeacher } from "./adapters/sglang_teacher.ts";
-import { SglangWorkers } from "./adapters/sglang_workers.ts";
+import { createHfTokenizer } from "./adapters/tokenizer/hf_tokenizer.ts";
+import { loadTokenizerFiles, type TokenizerFiles } from "./adapters/tokenizer/load_tokenizer_files.ts";
+import { withSamplingTrials } from "./adapters/sglang/sampling_trial.ts";
+import { createSglangControl } from "./adapters/sglang/sglang_control.ts";
+import { createSglangEngine } from "./adapters/sglang/sglang_engine.ts";
+import { createSglangTeacher } from "./adapters/sglang/sglang_teacher.ts";
+import { SglangWorkers } from "./adapters/sglang/sglang_workers.ts";
 import { composeGenerations } from "./compose_model.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Background } from "./ports/background.ts";

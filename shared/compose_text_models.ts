@@ -16,7 +16,7 @@ export async function composeTextModels(
   const backends = environment.OPENAI_BACKENDS;
   if (backends.length === 0) return [];
   // The package takes a while to load, and most processes have no use for it.
-  const { OpenAIBackend } = await import("./adapters/openai_backend.ts");
+  const { OpenAIBackend } = await import("./adapters/openai/openai_backend.ts");
   return backends.map((settings) => {
     const { api_key_env: keyVariable = null } = settings;
     const upstreamModel = settings.upstream_model ?? settings.model;

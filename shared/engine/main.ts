@@ -1,8 +1,8 @@
 /** The embedded engine as its own process, with its own tokenizer. The first line of its output is its URL. */
 
-import { createHfTokenizer } from "../adapters/hf_tokenizer.ts";
-import { loadTokenizerFiles } from "../adapters/load_tokenizer_files.ts";
-import { packagedTokenizerFolder } from "../adapters/packaged_tokenizer.ts";
+import { createHfTokenizer } from "../adapters/tokenizer/hf_tokenizer.ts";
+import { loadTokenizerFiles } from "../adapters/tokenizer/load_tokenizer_files.ts";
+import { packagedTokenizerFolder } from "../adapters/tokenizer/packaged_tokenizer.ts";
 import { VerbatimError } from "../core/errors.ts";
 import { createEmbeddedEngine, type EmbeddedEngine } from "./embedded_engine.ts";
 import { ENGINE_USAGE, type EngineFlags, parseEngineFlags } from "./engine_flags.ts";

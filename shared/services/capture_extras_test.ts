@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createRecorderWorld, type RecorderWorld } from "../../tests/fixtures/recorder_world.ts";
 import { spyOnStore } from "../../tests/fixtures/spy_store.ts";
-import { openDenoKvStore } from "../adapters/deno_kv_store.ts";
+import { openDenoKvStore } from "../adapters/kv/deno_kv_store.ts";
 import { createMemoryStore } from "../adapters/memory_store.ts";
 import { systemClock } from "../adapters/system_clock.ts";
 import type { Turn } from "../core/turn.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createMemoryStore } from "../adapters/memory_store.ts";
 import { createTask, makeTask } from "../../tests/contracts/store_fixtures.ts";
-import { createFolderBlobs } from "../adapters/folder_blobs.ts";
+import { createFolderBlobs } from "../adapters/blobs/folder_blobs.ts";
 import { KeptBlobs } from "./kept_blobs.ts";
 
 Deno.test("KeptBlobs keeps what is small in the store and the rest outside, and finds both", async () => {

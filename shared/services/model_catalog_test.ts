@@ -3,7 +3,7 @@ import { createFakeClock } from "../../tests/fixtures/fake_clock.ts";
 import { createListLogger } from "../../tests/fixtures/list_logger.ts";
 import { noWorkers } from "../../tests/fixtures/no_workers.ts";
 import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
-import { createSglangEngine } from "../adapters/sglang_engine.ts";
+import { createSglangEngine } from "../adapters/sglang/sglang_engine.ts";
 import { createTrackedBackground } from "../adapters/tracked_background.ts";
 import { createRenderer } from "../rendering/create_renderer.ts";
 import { EngineGate } from "./engine_gate.ts";

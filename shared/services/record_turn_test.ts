@@ -1,7 +1,7 @@
 /** What the recorder makes of calls that come to nothing. */
 
 import assert from "node:assert/strict";
-import { openDenoKvStore } from "../adapters/deno_kv_store.ts";
+import { openDenoKvStore } from "../adapters/kv/deno_kv_store.ts";
 import { createMemoryStore } from "../adapters/memory_store.ts";
 import { systemClock } from "../adapters/system_clock.ts";
 import type { Conversation } from "../core/message.ts";

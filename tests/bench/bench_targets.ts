@@ -1,6 +1,6 @@
 /** What is measured: a gateway as in production and a bare relay, each before the same engine. */
 
-import { packagedTokenizerFolder } from "../../shared/adapters/packaged_tokenizer.ts";
+import { packagedTokenizerFolder } from "../../shared/adapters/tokenizer/packaged_tokenizer.ts";
 import { Environment } from "../../shared/schemas/environment.ts";
 import { type BenchProcess, startBenchProcess } from "./bench_process.ts";
 

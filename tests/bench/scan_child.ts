@@ -1,6 +1,6 @@
 /** Reads one scoring reply from a file, by the scanner or by JSON.parse, and prints what that took. A process of its own: its peak is of this work alone. */
 
-import { ScoreScanner } from "../../shared/adapters/scan_scores.ts";
+import { ScoreScanner } from "../../shared/adapters/scan/scan_scores.ts";
 import { SCAN_VOCABULARY, scanResponse } from "./scan_reply.ts";
 
 /** What one reading took. */

@@ -1,8 +1,8 @@
-import { createFolderBlobs } from "../../shared/adapters/folder_blobs.ts";
+import { createFolderBlobs } from "../../shared/adapters/blobs/folder_blobs.ts";
 import { createMemoryStore } from "../../shared/adapters/memory_store.ts";
-import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
-import { openPostgresStore } from "../../shared/adapters/postgres_store.ts";
-import { createS3Blobs } from "../../shared/adapters/s3_blobs.ts";
+import { openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
+import { openPostgresStore } from "../../shared/adapters/postgres/postgres_store.ts";
+import { createS3Blobs } from "../../shared/adapters/blobs/s3_blobs.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import type { BlobOwner, BlobStore } from "../../shared/ports/blob_store.ts";
 import type { TaskStore } from "../../shared/ports/task_store.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
+import { openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import { clock, holdCommits, keysOf, withFile, withSpy } from "./kv_harness.ts";

@@ -1,4 +1,4 @@
-import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
+import { openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import { START_MS } from "./store_fixtures.ts";
 import { testTaskStore } from "./task_store_contract.ts";

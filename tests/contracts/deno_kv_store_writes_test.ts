@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
+import { openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
 import { clock, holdCommits, keysOf, macrotask, withSpy } from "./kv_harness.ts";
 import {
   createTask,

@@ -1,6 +1,6 @@
 /** Deno KV stores for tests, under a spy or in a file of their own. */
 
-import { type DenoKvStoreOptions, openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
+import { type DenoKvStoreOptions, openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import type { TaskStore } from "../../shared/ports/task_store.ts";
 import { type KvSpy, spyOnKv } from "./kv_spy.ts";

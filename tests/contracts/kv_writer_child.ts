@@ -1,6 +1,6 @@
 /** Writes turns to a KV file until it is killed, and prints the number of each task's turn once it is acknowledged. */
 
-import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
+import { openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { createTask, makeTask, makeTurn, manyIds, mustAppend } from "./store_fixtures.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { migratePostgres } from "../../shared/adapters/migrate_postgres.ts";
+import { migratePostgres } from "../../shared/adapters/postgres/migrate_postgres.ts";
 import { createDatabase, testOnPostgres, withSql } from "./postgres_harness.ts";
 
 const FOLDER = new URL("../../supabase/migrations/", import.meta.url);

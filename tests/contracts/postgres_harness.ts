@@ -1,7 +1,7 @@
 /** A Postgres database for one file of tests: a server of its own, emptied for each test. */
 
 import postgres from "postgres";
-import { migratePostgres } from "../../shared/adapters/migrate_postgres.ts";
+import { migratePostgres } from "../../shared/adapters/postgres/migrate_postgres.ts";
 import { findPostgresPrograms, type PostgresServer, startPostgresServer } from "../fixtures/postgres_server.ts";
 
 /** The database under test. */

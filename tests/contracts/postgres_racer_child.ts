@@ -3,7 +3,7 @@
  * acknowledged, one JSON line each. It ends by itself.
  */
 
-import { openPostgresStore } from "../../shared/adapters/postgres_store.ts";
+import { openPostgresStore } from "../../shared/adapters/postgres/postgres_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import type { TaskStore, VersionedTask } from "../../shared/ports/task_store.ts";
 import { type Random, seededRandom } from "../fixtures/seeded_random.ts";

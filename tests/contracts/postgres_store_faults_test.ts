@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openPostgresStore, type PostgresStoreOptions } from "../../shared/adapters/postgres_store.ts";
+import { openPostgresStore, type PostgresStoreOptions } from "../../shared/adapters/postgres/postgres_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import type { TaskStore } from "../../shared/ports/task_store.ts";
 import { createFakeClock, type FakeClock } from "../fixtures/fake_clock.ts";

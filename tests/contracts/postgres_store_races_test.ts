@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openPostgresStore } from "../../shared/adapters/postgres_store.ts";
+import { openPostgresStore } from "../../shared/adapters/postgres/postgres_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import type { TaskRecord } from "../../shared/core/task.ts";
 import type { Turn } from "../../shared/core/turn.ts";

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
-import { openPostgresStore } from "../../shared/adapters/postgres_store.ts";
+import { openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
+import { openPostgresStore } from "../../shared/adapters/postgres/postgres_store.ts";
 import { createMemoryStore } from "../../shared/adapters/memory_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { locate } from "../../shared/core/locate.ts";

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { createHfTokenizer } from "../../shared/adapters/hf_tokenizer.ts";
-import { loadTokenizerFiles } from "../../shared/adapters/load_tokenizer_files.ts";
+import { createHfTokenizer } from "../../shared/adapters/tokenizer/hf_tokenizer.ts";
+import { loadTokenizerFiles } from "../../shared/adapters/tokenizer/load_tokenizer_files.ts";
 import { createEmbeddedEngine, type EmbeddedEngine } from "../../shared/engine/embedded_engine.ts";
 import { writeByteTokenizer } from "../fixtures/byte_tokenizer_folder.ts";
 import { type Loopback, serveLoopback } from "../fixtures/loopback.ts";

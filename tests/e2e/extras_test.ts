@@ -1,7 +1,7 @@
 /** Extras of a task, end to end: each position's are the engine's own function of the ids before it. */
 
 import assert from "node:assert/strict";
-import { createSglangEngine } from "../../shared/adapters/sglang_engine.ts";
+import { createSglangEngine } from "../../shared/adapters/sglang/sglang_engine.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { routedExperts } from "../../shared/engine/routed_experts.ts";
 import { ModelCatalog } from "../../shared/services/model_catalog.ts";

@@ -1,7 +1,7 @@
 /** Tasks as agents live them, and what must be on record of them afterwards: what they were told, no turn less and none more. */
 
 import assert from "node:assert/strict";
-import { createSglangEngine } from "../../shared/adapters/sglang_engine.ts";
+import { createSglangEngine } from "../../shared/adapters/sglang/sglang_engine.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
 import type { Script } from "../../shared/engine/script.ts";

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { createMemoryStore } from "../../shared/adapters/memory_store.ts";
-import { openDenoKvStore } from "../../shared/adapters/deno_kv_store.ts";
-import { openPostgresStore } from "../../shared/adapters/postgres_store.ts";
+import { openDenoKvStore } from "../../shared/adapters/kv/deno_kv_store.ts";
+import { openPostgresStore } from "../../shared/adapters/postgres/postgres_store.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import type { TaskStore } from "../../shared/ports/task_store.ts";
 import { emptyDatabase, testOnPostgres } from "../contracts/postgres_harness.ts";

@@ -5,7 +5,7 @@ import { serveGateway } from "../../functions/serve_gateway.ts";
 import { createPrometheusMetrics } from "../../shared/adapters/prometheus_metrics.ts";
 import { createRandomIds } from "../../shared/adapters/random_ids.ts";
 import { readEnvironment } from "../../shared/adapters/read_environment.ts";
-import { createSglangEngine } from "../../shared/adapters/sglang_engine.ts";
+import { createSglangEngine } from "../../shared/adapters/sglang/sglang_engine.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
 import { composeGenerations } from "../../shared/compose_model.ts";

@@ -1,8 +1,8 @@
 /** A process that is killed amid a scoring run and started again scores each turn once. */
 
 import assert from "node:assert/strict";
-import { createHfTokenizer } from "../../shared/adapters/hf_tokenizer.ts";
-import { loadTokenizerFiles } from "../../shared/adapters/load_tokenizer_files.ts";
+import { createHfTokenizer } from "../../shared/adapters/tokenizer/hf_tokenizer.ts";
+import { loadTokenizerFiles } from "../../shared/adapters/tokenizer/load_tokenizer_files.ts";
 import { createEmbeddedEngine } from "../../shared/engine/embedded_engine.ts";
 import { serveEmbeddedEngine } from "../../shared/engine/serve_embedded_engine.ts";
 import { writeByteTokenizer } from "../fixtures/byte_tokenizer_folder.ts";

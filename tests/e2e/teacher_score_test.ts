@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { k3 } from "../../shared/core/k3.ts";
 import { generate } from "../fixtures/engine_client.ts";
-import { packagedTokenizerFolder } from "../../shared/adapters/packaged_tokenizer.ts";
+import { packagedTokenizerFolder } from "../../shared/adapters/tokenizer/packaged_tokenizer.ts";
 import { writeByteTokenizer } from "../fixtures/byte_tokenizer_folder.ts";
 import { byteTokenizer } from "../fixtures/byte_tokenizer.ts";
 import { type Body, startHarness } from "./harness.ts";

@@ -1,8 +1,8 @@
 /** Two gateway processes on one store: requests go to either, one of them is killed now and then, and nothing is lost. */
 
 import assert from "node:assert/strict";
-import { createHfTokenizer } from "../../shared/adapters/hf_tokenizer.ts";
-import { loadTokenizerFiles } from "../../shared/adapters/load_tokenizer_files.ts";
+import { createHfTokenizer } from "../../shared/adapters/tokenizer/hf_tokenizer.ts";
+import { loadTokenizerFiles } from "../../shared/adapters/tokenizer/load_tokenizer_files.ts";
 import { createEmbeddedEngine } from "../../shared/engine/embedded_engine.ts";
 import { serveEmbeddedEngine } from "../../shared/engine/serve_embedded_engine.ts";
 import { testOnPostgres } from "../contracts/postgres_harness.ts";

@@ -5,7 +5,7 @@
  */
 
 import process from "node:process";
-import { createHfTokenizer } from "../../shared/adapters/hf_tokenizer.ts";
+import { createHfTokenizer } from "../../shared/adapters/tokenizer/hf_tokenizer.ts";
 import vocabularies from "../golden/vocabularies.json" with { type: "json" };
 import { type Corpus, encodeCorpora } from "./encode_corpus.ts";
 import { packagedFiles, packagedFolder } from "./packaged_vocabulary.ts";

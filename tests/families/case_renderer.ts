@@ -1,6 +1,6 @@
 /** Makes tokenizer and renderer of a line of the table. */
 
-import { createHfTokenizer } from "../../shared/adapters/hf_tokenizer.ts";
+import { createHfTokenizer } from "../../shared/adapters/tokenizer/hf_tokenizer.ts";
 import type { Renderer } from "../../shared/ports/renderer.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 import { createRenderer, type RendererOptions } from "../../shared/rendering/create_renderer.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { isObject } from "../../shared/adapters/hf_files.ts";
+import { isObject } from "../../shared/adapters/tokenizer/hf_files.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 import { seededRandom } from "../fixtures/seeded_random.ts";
 import { nastyChunks, RANDOM_CHUNKS, randomChunk } from "../golden/random_texts.ts";

@@ -3,8 +3,8 @@
  * so that nothing else of the project fetches them.
  */
 
-import type { HfTokenizerFiles } from "../../shared/adapters/hf_files.ts";
-import { createHfTokenizer } from "../../shared/adapters/hf_tokenizer.ts";
+import type { HfTokenizerFiles } from "../../shared/adapters/tokenizer/hf_files.ts";
+import { createHfTokenizer } from "../../shared/adapters/tokenizer/hf_tokenizer.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 
 const tokenizers = new Map<string, Promise<Tokenizer>>();

@@ -3,8 +3,8 @@
  * For families whose tokenizer no package carries; what is tested is templates and control tokens, not merges.
  */
 
-import { byteCharacters } from "../../shared/adapters/hf_byte_level.ts";
-import type { HfTokenizerFiles } from "../../shared/adapters/hf_files.ts";
+import { byteCharacters } from "../../shared/adapters/tokenizer/hf_byte_level.ts";
+import type { HfTokenizerFiles } from "../../shared/adapters/tokenizer/hf_files.ts";
 
 /** Added tokens by what the model's own files say of them. */
 export interface AddedTokens {

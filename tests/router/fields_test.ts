@@ -1,7 +1,7 @@
 /** Which fields of a request reach the worker: the known ones as a table, and whole requests as this gateway makes them. */
 
 import assert from "node:assert/strict";
-import { createSglangEngine } from "../../shared/adapters/sglang_engine.ts";
+import { createSglangEngine } from "../../shared/adapters/sglang/sglang_engine.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
 import { type Body, user } from "../e2e/harness.ts";

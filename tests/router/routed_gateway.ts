@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import { serveGateway } from "../../functions/serve_gateway.ts";
 import { readEnvironment } from "../../shared/adapters/read_environment.ts";
-import { createSglangEngine } from "../../shared/adapters/sglang_engine.ts";
+import { createSglangEngine } from "../../shared/adapters/sglang/sglang_engine.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
 import { composeDeno } from "../../shared/compose_deno.ts";

@@ -1,7 +1,7 @@
 /** What a gateway asks at its start and for its readiness: routers know some questions by their old names alone. */
 
 import assert from "node:assert/strict";
-import { packagedTokenizerFolder } from "../../shared/adapters/packaged_tokenizer.ts";
+import { packagedTokenizerFolder } from "../../shared/adapters/tokenizer/packaged_tokenizer.ts";
 import { readEnvironment } from "../../shared/adapters/read_environment.ts";
 import { tokenizerLocation } from "../../shared/compose_model.ts";
 import { startHarness } from "../e2e/harness.ts";
