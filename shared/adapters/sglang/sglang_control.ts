@@ -86,6 +86,12 @@ export function createSglangControl({ workers, logger }: SglangControlOptions): 
     }
   }
 
+  /** Whose new weights have the old ones' name, so that a reply's stamp does not tell which it was. */
+  function unnamed(listed: readonly ListedWorker[], name: unknown): (string | null)[] {
+    const served = listed.map(({ url }) => workers.servedBy(url));
+    return served.filter((worker) => typeof name !== "string" || name === workers.versions.version(worker));
+  }
+
   /** The engine's calls are told of a stillness that we make ourselves: from before it begins until it is surely over. */
   async function marked(url: string, action: EngineAction, act: () => Promise<WorkerResult>): Promise<WorkerResult> {
     const { pauses } = workers;
@@ -121,9 +127,12 @@ export function createSglangControl({ workers, logger }: SglangControlOptions): 
 
     async act(action, body, signal) {
       const { workers: listed } = await workers.list(signal);
+      const inDoubt = action === "update_from_disk" ? unnamed(listed, body.weight_version) : [];
+      for (const worker of inDoubt) workers.versions.doubt(worker);
       const results = await Promise.all(
         listed.map(({ url }) => marked(url, action, () => actOn(url, action, body, signal))),
       );
+      for (const worker of inDoubt) workers.versions.doubt(worker);
       logger.info("The workers were steered", {
         action,
         workers: results.length,

@@ -129,6 +129,20 @@ Deno.test("act waits for a flush as long as the flush may wait, and then as for 
   assert.deepEqual(timeoutsMs, [720_000, 720_000, 120_000, 120_000]);
 });
 
+Deno.test("weights without a name of their own leave what runs meanwhile in doubt", async () => {
+  const { control, workers } = worldOf(
+    TWO,
+    ({ url }) => Response.json(url.endsWith("/model_info") ? { weight_version: "1" } : { success: true }),
+  );
+  await workers.learnVersions(never);
+  for (const [named, unchanged] of [[{}, false], [{ weight_version: "1" }, false], [{ weight_version: "2" }, true]]) {
+    const watch = workers.versions.watch("http://a");
+    await control.act("update_from_disk", { model_path: "p", ...Object(named) }, never);
+    assert.equal(watch.unchanged, unchanged, JSON.stringify(named));
+    assert.equal(workers.versions.watch("http://a").before, "1");
+  }
+});
+
 Deno.test("act says of each worker what came of it", async () => {
   const { control } = worldOf(
     { type: "workers", urls: ["http://a", "http://b", "http://c", "http://d"] },

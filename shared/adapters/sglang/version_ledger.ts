@@ -58,6 +58,14 @@ export class VersionLedger {
     this.#common.changes++;
   }
 
+  /**
+   * A worker or, with null, some worker behind a router gets weights that may be called as the ones before: what runs now
+   * is not told apart by name.
+   */
+  doubt(url: string | null): void {
+    this.#of(url).changes++;
+  }
+
   /** What is known now of a worker or, with null, of all workers behind a router. */
   version(url: string | null): string | null {
     return this.#of(url).version;

@@ -33,6 +33,17 @@ Deno.test("VersionLedger knows a router's workers only where all were asked and 
   assert.equal(ledger.version(null), null);
 });
 
+Deno.test("VersionLedger keeps a version that is in doubt, and what was watched meanwhile does not count on it", () => {
+  const ledger = new VersionLedger();
+  for (const url of ["a", null]) {
+    if (url === null) ledger.agree("1", ledger.notes);
+    else ledger.note(url, "1");
+    const watch = ledger.watch(url);
+    ledger.doubt(url);
+    assert.deepEqual([watch.unchanged, ledger.version(url), ledger.watch(url).unchanged], [false, "1", true]);
+  }
+});
+
 Deno.test("VersionLedger does not take answers for an agreement that a reply has contradicted meanwhile", () => {
   const ledger = new VersionLedger();
   const { notes } = ledger;
