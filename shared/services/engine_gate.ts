@@ -4,6 +4,7 @@
  */
 
 import { VerbatimError } from "../core/errors.ts";
+import { LONGEST_PAUSE_MS } from "../core/longest_pause.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Slot } from "./slots.ts";
 
@@ -31,6 +32,9 @@ export class EngineGate {
   #running = 0;
   #waiting = 0;
   #paused = false;
+  #pausedAtMs = 0;
+  /** Ends the wait for a pause that is too long; null where nobody waits for one. */
+  #patience: AbortController | null = null;
   /** Who was inside before and was put out: they go first. */
   readonly #returning = new Set<() => void>();
   /** Who waits, by key; the key that is due next comes first. */
@@ -62,13 +66,20 @@ export class EngineGate {
     return this.#paused;
   }
 
-  /** Nobody enters any more. Who is inside stays. */
+  /**
+   * Nobody enters any more. Who is inside stays. A pause that nobody ends ends by itself after {@linkcode LONGEST_PAUSE_MS}:
+   * whoever made it may be gone, and who waits would wait for ever.
+   */
   pause(): void {
+    this.#stopPatience();
     this.#paused = true;
+    this.#pausedAtMs = this.#options.clock.now();
+    this.#startPatience();
   }
 
   /** Opens again. */
   resume(): void {
+    this.#stopPatience();
     this.#paused = false;
     this.#admit();
   }
@@ -79,6 +90,7 @@ export class EngineGate {
    */
   async enter(key: string, options: { readonly returning: boolean }, signal: AbortSignal): Promise<Slot> {
     signal.throwIfAborted();
+    if (this.#paused && this.#pauseLeftMs() <= 0) this.resume();
     if (!this.#paused && this.#running < this.#options.mostRunning && this.#waiting === 0) this.#running++;
     else if (options.returning) await this.#wait(this.#returning, signal);
     else await this.#queue(key, signal);
@@ -114,6 +126,7 @@ export class EngineGate {
     const onAbort = (): void => {
       line.delete(enter);
       this.#waiting--;
+      if (this.#waiting === 0) this.#stopPatience();
       reject(signal.reason);
     };
     const enter = (): void => {
@@ -126,7 +139,24 @@ export class EngineGate {
     line.add(enter);
     this.#waiting++;
     signal.addEventListener("abort", onAbort, { once: true });
+    this.#startPatience();
     return promise;
+  }
+
+  #pauseLeftMs(): number {
+    return this.#pausedAtMs + LONGEST_PAUSE_MS - this.#options.clock.now();
+  }
+
+  /** While somebody waits for a pause to end, its longest time is waited for, too. */
+  #startPatience(): void {
+    if (!this.#paused || this.#waiting === 0 || this.#patience !== null) return;
+    this.#patience = new AbortController();
+    this.#options.clock.sleep(this.#pauseLeftMs(), this.#patience.signal).then(() => this.resume(), () => {});
+  }
+
+  #stopPatience(): void {
+    this.#patience?.abort();
+    this.#patience = null;
   }
 
   #leave(): void {

@@ -66,6 +66,31 @@ Deno.test("EngineGate lets nobody enter while it is paused, and keeps who is ins
   assert.equal(gate.running, 2);
 });
 
+Deno.test("EngineGate opens by itself an hour after the latest pause that nobody ended, whoever waits, and keeps no timer else", async () => {
+  const clock = createFakeClock();
+  const gate = gateOf(1, 1000, clock);
+  const entered: string[] = [];
+  gate.pause();
+  assert.equal(clock.sleeping, 0, "nobody waits");
+  await clock.advance(3_000_000);
+  const gone = new AbortController();
+  const leaving = assert.rejects(gate.enter("a", NEW, gone.signal));
+  gate.pause();
+  gone.abort();
+  await leaving;
+  assert.equal(clock.sleeping, 0, "nobody waits any more");
+  const waiting = entering(gate, entered, "a");
+  await clock.advance(3_599_999);
+  assert.deepEqual([entered, gate.paused, clock.sleeping], [[], true, 1]);
+  await clock.advance(1);
+  (await waiting)[Symbol.dispose]();
+  assert.deepEqual([entered, gate.paused, clock.sleeping], [["a"], false, 0]);
+  gate.pause();
+  await clock.advance(3_600_000);
+  (await entering(gate, entered, "b"))[Symbol.dispose]();
+  assert.deepEqual([gate.paused, gate.running, clock.sleeping], [false, 0, 0], "who comes late waits for nothing");
+});
+
 Deno.test("EngineGate tells a refused caller when to come again, by the pace of late", async () => {
   const clock = createFakeClock();
   const gate = gateOf(1, 3, clock);

@@ -1,5 +1,6 @@
 /** Which workers this process itself has paused or is updating: their silence is no fault. It sends nothing. */
 
+import { LONGEST_PAUSE_MS } from "../../core/longest_pause.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Hold } from "./silence_watch.ts";
 
@@ -7,12 +8,9 @@ import type { Hold } from "./silence_watch.ts";
 export type PauseReason = "pause" | "update";
 
 /**
- * A pause whose end is not told to us ends here: somebody else may have let the worker go on, and a silence that never
- * counts would keep a dead call for ever.
+ * The marks of the workers behind one engine. One that is not lifted ends after {@linkcode LONGEST_PAUSE_MS}: a silence that
+ * never counts would keep a dead call for ever.
  */
-const LONGEST_PAUSE_MS = 3_600_000;
-
-/** The marks of the workers behind one engine. */
 export class PauseMarks {
   readonly #clock: Clock;
   /** By worker and reason: when the mark goes by itself. */
