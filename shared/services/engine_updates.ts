@@ -39,13 +39,29 @@ const TASK_RETRY_S = 10;
 export class EngineUpdates {
   /** By model name. A budget that was set anew is another object: what is given back to the old one is void. */
   readonly #budgets = new Map<string, { left: number }>();
+  /** The latest pause or continuation of a model's engines, over or not. */
+  readonly #steps = new Map<string, Promise<unknown>>();
 
   /**
    * Has every worker do it, and tells what each made of it. Nothing is rolled back where some did not. A pause keeps new
    * generations waiting from before the first worker is asked, and ends with the first worker that continues; one that no
-   * worker took changes nothing. `engine_unavailable` where there is no worker to ask.
+   * worker took changes nothing. Pauses and continuations follow each other, so that gate and workers end alike.
+   * `engine_unavailable` where there is no worker to ask.
    */
-  async act(
+  act(
+    model: Model,
+    action: EngineAction,
+    body: { readonly [field: string]: unknown },
+    signal: AbortSignal,
+  ): Promise<UpdateReport> {
+    if (action !== "pause" && action !== "continue") return this.#act(model, action, body, signal);
+    const before = this.#steps.get(model.name) ?? Promise.resolve();
+    const own = before.then(() => this.#act(model, action, body, signal));
+    this.#steps.set(model.name, own.catch(() => {}));
+    return own;
+  }
+
+  async #act(
     model: Model,
     action: EngineAction,
     body: { readonly [field: string]: unknown },

@@ -73,6 +73,32 @@ Deno.test("a pause closes the gate before a worker is asked, and to continue ope
   ]);
 });
 
+Deno.test("pauses and continuations that come at once are sent one after the other", async () => {
+  const world = worldOf();
+  const { updates, model, asked, gate } = world;
+  const { act } = model.control;
+  const steps: string[] = [];
+  const control: EngineControl = {
+    ...model.control,
+    async act(action, body, signal) {
+      steps.push(`${action} begins`);
+      await Promise.resolve();
+      // The first pause is one that no worker takes.
+      world.answers = asked.length === 0 ? [false, false] : [true, true];
+      const results = await act(action, body, signal);
+      steps.push(`${action} ends`);
+      return results;
+    },
+  };
+  const slow = { ...model, control };
+  const reports = await Promise.all(
+    (["pause", "pause", "continue", "pause"] as const).map((action) => updates.act(slow, action, {}, never)),
+  );
+  assert.deepEqual(reports.map(pick), [[false, false], [true, true], [true, false], [true, true]]);
+  const order = ["pause", "pause", "continue", "pause"].flatMap((action) => [`${action} begins`, `${action} ends`]);
+  assert.deepEqual([steps, gate.paused], [order, true]);
+});
+
 Deno.test("where some workers fail the report says which; the gate follows the first that did it", async () => {
   const world = worldOf();
   const { updates, model, gate } = world;
