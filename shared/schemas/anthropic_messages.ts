@@ -5,6 +5,7 @@
 
 import { z } from "zod";
 import { samplingWishes } from "./sampling_wishes.ts";
+import { stopList } from "./stop_list.ts";
 
 const parallel = { disable_parallel_tool_use: z.boolean().nullish() };
 const format = z.looseObject({ type: z.string(), schema: z.unknown().optional() });
@@ -23,7 +24,7 @@ export const AnthropicRequest = z.looseObject({
   ]).nullish(),
   stream: z.boolean().nullish(),
   max_tokens: z.int().min(1).nullish(),
-  stop_sequences: z.array(z.string()).nullish(),
+  stop_sequences: stopList(z.string()).nullish(),
   output_format: format.nullish(),
   output_config: z.looseObject({ format: format.nullish() }).nullish(),
   chat_template_kwargs: z.record(z.string(), z.json()).nullish(),

@@ -6,6 +6,7 @@
 
 import { z } from "zod";
 import { samplingWishes } from "./sampling_wishes.ts";
+import { stopList } from "./stop_list.ts";
 
 const count = z.int().min(1);
 
@@ -22,7 +23,7 @@ export const ChatCompletionRequest = z.looseObject({
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   max_tokens: count.nullish(),
   max_completion_tokens: count.nullish(),
-  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  stop: z.union([z.string(), stopList(z.string())]).nullish(),
   n: z.int().min(1).nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),

@@ -5,6 +5,7 @@
 
 import { z } from "zod";
 import { samplingWishes } from "./sampling_wishes.ts";
+import { stopList } from "./stop_list.ts";
 
 /** The request, input and tools unread. */
 export const ResponsesRequest = z.looseObject({
@@ -29,7 +30,7 @@ export const ResponsesRequest = z.looseObject({
   ]).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   max_output_tokens: z.int().min(1).nullish(),
-  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  stop: z.union([z.string(), stopList(z.string())]).nullish(),
   reasoning: z.looseObject({ effort: z.string().nullish(), summary: z.string().nullish() }).nullish(),
   text: z.looseObject({
     format: z.looseObject({ type: z.string(), schema: z.unknown().optional() }).nullish(),

@@ -1,6 +1,7 @@
 /** Sampling parameters on the wire: SGLang's names and bounds, checked here so that a router never sees a bad request. */
 
 import { z } from "zod";
+import { stopList } from "./stop_list.ts";
 
 const tokenId = z.int().min(0);
 
@@ -15,9 +16,9 @@ export const SamplingParams = z.strictObject({
   frequency_penalty: z.number().min(-2).max(2),
   presence_penalty: z.number().min(-2).max(2),
   repetition_penalty: z.number().gt(0).max(2),
-  stop: z.union([z.string().min(1).transform((one) => [one]), z.array(z.string().min(1))]),
-  stop_token_ids: z.array(tokenId),
-  stop_regex: z.union([z.string().min(1).transform((one) => [one]), z.array(z.string().min(1))]),
+  stop: z.union([z.string().min(1).transform((one) => [one]), stopList(z.string().min(1))]),
+  stop_token_ids: stopList(tokenId),
+  stop_regex: z.union([z.string().min(1).transform((one) => [one]), stopList(z.string().min(1))]),
   ignore_eos: z.boolean(),
   skip_special_tokens: z.boolean(),
   spaces_between_special_tokens: z.boolean(),

@@ -1,6 +1,7 @@
 /** Sampling that a request of any dialect may ask for: OpenAI's fields, and those that SGLang and vLLM add to them. */
 
 import { z } from "zod";
+import { stopList } from "./stop_list.ts";
 
 const text = z.string().min(1);
 
@@ -17,8 +18,8 @@ export const samplingWishes = {
   seed: z.int().nullish(),
   logit_bias: z.record(z.string().regex(/^\d+$/, "must be a token id"), z.number()).nullish(),
   min_tokens: z.int().min(0).nullish(),
-  stop_token_ids: z.array(z.int().min(0)).nullish(),
-  stop_regex: z.union([text.transform((one) => [one]), z.array(text)]).nullish(),
+  stop_token_ids: stopList(z.int().min(0)).nullish(),
+  stop_regex: z.union([text.transform((one) => [one]), stopList(text)]).nullish(),
   ignore_eos: z.boolean().nullish(),
   regex: text.nullish(),
   ebnf: text.nullish(),

@@ -109,6 +109,11 @@ const WRONG: readonly (readonly [what: string, body: Record<string, unknown>, pa
   ["a temperature out of bounds", { messages, temperature: 3 }, "temperature"],
   ["top_p of zero", { messages, top_p: 0 }, "top_p"],
   ["a stop as a number", { messages, stop: 5 }, "stop"],
+  [
+    "more stops than can be looked for",
+    { messages, stop: Array.from({ length: 2000 }, (_, k) => `stop ${k}`) },
+    "stop",
+  ],
   ["a stop list of numbers", { messages, stop: ["a", 5] }, "stop.1"],
   ["stream as text", { messages, stream: "yes" }, "stream"],
   ["stream options as text", { messages, stream: true, stream_options: "usage" }, "stream_options"],
