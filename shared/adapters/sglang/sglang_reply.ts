@@ -113,11 +113,21 @@ export class ReplyReader {
     // Without a count, what a later frame holds may be a delta, the whole, or the last id alone.
     if (this.sampled > 0 && typeof meta.completion_tokens !== "number") return null;
     try {
-      return this.#check(reply, meta, true);
+      const delta = this.#check(reply, meta, true);
+      return this.#mode === "unknown" && this.#saysAgain(delta) ? null : delta;
     } catch (cause) {
       if (cause instanceof EngineFailure) return null;
       throw cause;
     }
+  }
+
+  /**
+   * Whether a delta begins with all that was read before. Where no frame has shown yet which kind they are, it may be the
+   * whole with a wrong count: an engine that gives up may count tokens that it does not send.
+   */
+  #saysAgain({ ids, logprobs, mode }: Delta): boolean {
+    return mode === "incremental" && ids.length >= this.sampled &&
+      this.#ids.every((id, k) => ids[k] === id && logprobs[k] === this.#logprobs[k]);
   }
 
   /** Checks a frame and changes nothing. `last`: a cumulative frame is compared whole with what was read. */
