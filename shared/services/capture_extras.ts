@@ -76,9 +76,14 @@ export class ExtrasCapture {
   async keep(task: TaskRecord, plan: ExtrasPlan, said: EngineExtras | undefined): Promise<TurnExtras> {
     const { experts = NOT_SAMPLED, topPIds = NOT_SAMPLED, specInfo = NOT_SAMPLED } = said ?? {};
     const wanted = new Set<ExtraName>(plan.names);
+    // At once: the agent waits, and a place that does not answer is waited for a while.
+    const [keptExperts, keptIds] = await Promise.all([
+      wanted.has("routed_experts") ? this.#keepExperts(task, plan, experts) : null,
+      wanted.has("top_p_ids") ? this.#keepTopPIds(task, topPIds) : null,
+    ]);
     return {
-      ...(wanted.has("routed_experts") ? { routed_experts: await this.#keepExperts(task, plan, experts) } : {}),
-      ...(wanted.has("top_p_ids") ? { top_p_ids: await this.#keepTopPIds(task, topPIds) } : {}),
+      ...(keptExperts === null ? {} : { routed_experts: keptExperts }),
+      ...(keptIds === null ? {} : { top_p_ids: keptIds }),
       ...(wanted.has("spec_info") ? { spec_info: specInfo } : {}),
     };
   }
