@@ -122,7 +122,8 @@ export async function runTurn(
     // Nobody sampled a teacher's tokens: there is no logprob to show.
     if (event.type === "tokens" && labeller === null) {
       const { ids, logprobs, top } = event;
-      topLogprobs.push(...top ?? []);
+      // One by one: a whole answer's lists are more than a call may have arguments.
+      for (const list of top ?? []) topLogprobs.push(list);
       if (agent.stream) call.emit({ type: "tokens", ids, logprobs, ...(top === undefined ? {} : { top }) });
     }
     for (const delta of event.deltas) call.emit({ type: "delta", delta: answerDelta(delta) });
