@@ -1,6 +1,13 @@
 /** The extras of a path, put together from those of its turns. It captures nothing, and makes nothing up. */
 
-import { decodeTopPIds, type Experts, joinExperts, joinTopPIds, type TopPIds } from "../core/extra_arrays.ts";
+import {
+  decodeTopPIds,
+  type Experts,
+  expertsWidth,
+  joinExperts,
+  joinTopPIds,
+  type TopPIds,
+} from "../core/extra_arrays.ts";
 import type { PackedPath, TurnSpan } from "../core/packed_path.ts";
 import type { Tensor } from "../core/safetensors.ts";
 import type { Turn, TurnRecord } from "../core/turn.ts";
@@ -207,8 +214,8 @@ export function base64Of({ bytes }: Experts): string {
   return bytes.toBase64();
 }
 
-function shapeOf({ rows, bytes }: Experts): number[] {
-  return [rows, rows === 0 ? 0 : bytes.byteLength / 4 / rows];
+function shapeOf(experts: Experts): number[] {
+  return [experts.rows, expertsWidth(experts)];
 }
 
 function noIds(tokens: number): TopPIds {
