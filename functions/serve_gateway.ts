@@ -5,11 +5,18 @@ import { errorBody, retryHeaders, toVerbatimError } from "../shared/http/error_r
 import { createGatewayApp } from "./create_gateway_app.ts";
 import type { HandlerServices } from "./handler_services.ts";
 
+/** How long answers have to say that the server stops. */
+const LAST_WORDS_MS = 1000;
+const LAST_BYTES_MS = 50;
+
 /** A listening gateway. */
 export interface ServedGateway {
   /** `http://host:port`, without a slash at the end. */
   readonly url: string;
-  /** Refuses new requests and waits for the answers under way, but for `graceMs` at most; then breaks connections. */
+  /**
+   * Refuses new requests and waits for the answers under way, but for `graceMs` at most. What is left is then told to try
+   * again elsewhere, and connections are broken.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -48,10 +55,19 @@ export function serveGateway(services: HandlerServices, options: { hostname: str
     async close(graceMs = 0) {
       // The host's own graceful shutdown can't be cut short once it has begun, so the grace is kept here.
       stopping = true;
-      if (active > 0 && graceMs > 0) {
-        const timer = setTimeout(idle.resolve, graceMs);
-        await idle.promise;
+      const within = async (ms: number): Promise<void> => {
+        if (active === 0 || ms === 0) return;
+        const late = Promise.withResolvers<void>();
+        const timer = setTimeout(late.resolve, ms);
+        await Promise.race([idle.promise, late.promise]);
         clearTimeout(timer);
+      };
+      await within(graceMs);
+      if (graceMs > 0 && active > 0) {
+        services.inFlight.cancelAll(stoppingError());
+        await within(LAST_WORDS_MS);
+        // An answer counts as sent before its last bytes have left; breaking its connection would drop them.
+        await services.clock.sleep(LAST_BYTES_MS);
       }
       stop.abort();
       await server.finished;

@@ -95,7 +95,15 @@ export function composeGenerations(
 
 /** Where the engine is: behind a router (or alone), or workers that this process chooses among. */
 function enginePlace(environment: Environment): EnginePlace {
-  if (environment.SGLANG_ROUTER_URL !== undefined) return { type: "router", url: environment.SGLANG_ROUTER_URL };
+  if (environment.SGLANG_ROUTER_URL !== undefined) {
+    if (environment.ROLLOUT_EXTERNAL_ENGINE_ADDRS === undefined) {
+      return { type: "router", url: environment.SGLANG_ROUTER_URL };
+    }
+    throw new VerbatimError(
+      "not_ready",
+      "SGLANG_ROUTER_URL and ROLLOUT_EXTERNAL_ENGINE_ADDRS are both set: set the router, or the workers",
+    );
+  }
   const [worker, ...more] = new Set(environment.ROLLOUT_EXTERNAL_ENGINE_ADDRS ?? []);
   if (worker !== undefined) return { type: "workers", urls: [worker, ...more] };
   throw new VerbatimError(
@@ -114,8 +122,11 @@ export async function tokenizerLocation(environment: Environment): Promise<strin
   const told = await Promise.any(answers).catch((cause: unknown) => {
     throw new VerbatimError(
       "not_ready",
-      `TOKENIZER is not set and the engine at ${urls.join(", ")} does not say where its own is: set TOKENIZER`,
-      { cause },
+      `TOKENIZER is not set, and the engine at ${
+        urls.join(", ")
+      }, which would say where its own is, does not answer: ` +
+        "start it first, or set TOKENIZER",
+      { cause: cause instanceof AggregateError ? cause.errors[0] : cause },
     );
   });
   if (told !== null) return told;

@@ -94,6 +94,7 @@ export function composeServices(
     generations: () => models.list().map(({ name, generations }) => generationLoad(name, generations)),
     teacher: () => teacher?.load ?? null,
   });
+  const engines = new EngineUpdates();
   const leases = new CallLeases({ store, clock, background });
   const exporter = new TaskExporter({ store, views, models, blobs, teacher: teacher?.name ?? null });
   const taskScorer = teacher === null ? null : new TaskScorer({ scorer: teacher, exporter, tasks, store });
@@ -120,6 +121,7 @@ export function composeServices(
       background,
       labeller,
       extras: new ExtrasCapture({ probe: extrasProbe, blobs, logger }),
+      toldVersion: (name) => engines.toldVersion({ name }),
       onTurn(task, turn) {
         if (taskScorer === null || task.settings.score !== "per_turn") return;
         background.run("score a turn", taskScorer.scoreTurn(task, turn, new AbortController().signal));
@@ -128,7 +130,7 @@ export function composeServices(
     textRelay: new TextRelay({ inFlight, clock, ids, metrics }),
     closer: new TaskCloser({ tasks, inFlight, leases, views, blobs, clock, background }),
     exporter,
-    engines: new EngineUpdates(),
+    engines,
     maxBytes: environment.MAX_BODY_BYTES,
     keepAliveMs: KEEP_ALIVE_MS,
     adminKey: environment.VERBATIM_ADMIN_KEY,

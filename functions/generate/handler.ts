@@ -47,6 +47,7 @@ function eventsOf(
     chat_template_kwargs: request.chat_template_kwargs,
   });
   const sampling = request.sampling_params ?? {};
+  services.models.assertKnown(request.model);
   const textModel = services.models.textModel(request.model);
   if (textModel !== null) {
     if (conversation === null) {

@@ -26,7 +26,7 @@ export function createEnginesApp(services: HandlerServices): Hono {
 async function update(context: Context, services: HandlerServices): Promise<Response> {
   const request = await readBody(context, UpdateEngines, services);
   const { action, model: name, new_task_budget: budget, ...body } = request;
-  const model = services.models.resolve(name);
+  const model = services.models.named(name);
   if (budget !== undefined) services.engines.setBudget(model, budget);
   // A trainer that hangs up does not undo what the workers have begun: they are asked to the end.
   const report = await services.engines.act(model, action, body, new AbortController().signal);
@@ -43,12 +43,13 @@ function stateBody(state: EngineState): Record<string, unknown> {
     paused: state.paused,
     queue: { running: state.running, waiting: state.waiting, limit: state.limit },
     new_task_budget: state.newTaskBudget,
-    workers: state.workers.map(workerBody),
+    told_version: state.toldVersion,
+    workers: state.workers.map((worker) => workerBody(worker, state.toldVersion)),
     reason: state.reason,
   };
 }
 
-function workerBody(worker: WorkerState): Record<string, unknown> {
+function workerBody(worker: WorkerState, toldVersion: string | null): Record<string, unknown> {
   return {
     url: worker.url,
     reachable: worker.reachable,
@@ -56,6 +57,8 @@ function workerBody(worker: WorkerState): Record<string, unknown> {
     healthy: worker.healthy,
     model_path: worker.modelPath,
     weight_version: worker.weightVersion,
+    // A worker that missed an update goes on with its old weights, and says so.
+    up_to_date: toldVersion === null || worker.weightVersion === null ? null : worker.weightVersion === toldVersion,
     running: worker.running,
     queued: worker.queued,
     circuit: worker.circuit,

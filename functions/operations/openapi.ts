@@ -115,7 +115,10 @@ const OPERATIONS: readonly Operation[] = [
 /** The document; made once. */
 export function openapiDocument(): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const operation of OPERATIONS) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
+  const shared: Record<string, unknown> = {};
+  for (const operation of OPERATIONS) {
+    (paths[operation.path] ??= {})[operation.method] = operationObject(operation, shared);
+  }
   return {
     openapi: "3.1.0",
     info: { title: "Verbatim", version: "0.1.0", description: "A token-exact rollout gateway." },
@@ -126,6 +129,7 @@ export function openapiDocument(): Record<string, unknown> {
         agent: { type: "http", scheme: "bearer", description: "The task's api_key" },
       },
       schemas: {
+        ...shared,
         Error: {
           type: "object",
           required: ["error"],
@@ -147,7 +151,9 @@ export function openapiDocument(): Record<string, unknown> {
   };
 }
 
-function operationObject(operation: Operation): Record<string, unknown> {
+/** What schemas refer to by name is put into `shared`. */
+function operationObject(operation: Operation, shared: Record<string, unknown>): Record<string, unknown> {
+  const name = `${operation.method}${operation.path.replaceAll(/\W+/g, "_")}`;
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -157,9 +163,9 @@ function operationObject(operation: Operation): Record<string, unknown> {
   return {
     summary: operation.summary,
     security: operation.access === "open" ? [] : [{ [operation.access]: [] }],
-    parameters: [...inPath, ...operation.query === undefined ? [] : queryParameters(operation.query)],
+    parameters: [...inPath, ...operation.query === undefined ? [] : queryParameters(operation.query, { name, shared })],
     ...(operation.body === undefined ? {} : {
-      requestBody: { content: { "application/json": { schema: jsonSchema(operation.body) } } },
+      requestBody: { content: { "application/json": { schema: jsonSchema(operation.body, { name, shared }) } } },
     }),
     responses: {
       [String(operation.status ?? 200)]: { description: "Done" },
@@ -174,12 +180,24 @@ function operationObject(operation: Operation): Record<string, unknown> {
   };
 }
 
-function queryParameters(query: z.ZodObject): unknown[] {
-  return Object.entries(query.shape).map(([name, schema]) => ({ name, in: "query", schema: jsonSchema(schema) }));
+/** Whose schemas they are, and where those that are referred to go. */
+interface Owner {
+  readonly name: string;
+  readonly shared: Record<string, unknown>;
 }
 
-/** What a caller sends: defaults make a field optional. */
-function jsonSchema(schema: z.core.$ZodType): unknown {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
-  return rest;
+function queryParameters(query: z.ZodObject, owner: Owner): unknown[] {
+  return Object.entries(query.shape).map(([name, schema]) => {
+    const own = { ...owner, name: `${owner.name}_${name}` };
+    return { name, in: "query", schema: jsonSchema(schema, own) };
+  });
+}
+
+/** What a caller sends: defaults make a field optional. References are resolved from the document's root. */
+function jsonSchema(schema: z.core.$ZodType, { name, shared }: Owner): unknown {
+  const { $schema: _, $defs, ...rest } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  const renamed = (value: unknown): unknown =>
+    JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', `"#/components/schemas/${name}_`));
+  for (const [key, definition] of Object.entries($defs ?? {})) shared[`${name}_${key}`] = renamed(definition);
+  return renamed(rest);
 }

@@ -44,3 +44,14 @@ Deno.test("openapiDocument() says what a request may hold, field by field", () =
 Deno.test("openapiDocument() is plain JSON", () => {
   assert.deepEqual(document, openapiDocument());
 });
+
+Deno.test("openapiDocument() refers to nothing that it does not hold", () => {
+  const text = JSON.stringify(openapiDocument());
+  const references = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference!);
+  assert.ok(references.length > 10);
+  for (const reference of references) {
+    let found: unknown = JSON.parse(text);
+    for (const step of reference.replace(/^#\//, "").split("/")) found = Object(found)[step];
+    assert.equal(typeof found, "object", reference);
+  }
+});

@@ -118,7 +118,9 @@ function begin(context: Context, services: HandlerServices, caller: Caller, read
 /** The text-level model that a call means, or null. In a task with capture there is none: its name is then refused. */
 function textModelOf(wished: string | null, services: HandlerServices, caller: Caller): TextModel | null {
   const settings = taskOf(caller)?.settings ?? null;
-  return settings?.capture === true ? null : services.models.textModel(wished, settings?.model);
+  if (settings?.capture === true) return null;
+  if ((settings?.model ?? null) === null) services.models.assertKnown(wished);
+  return services.models.textModel(wished, settings?.model);
 }
 
 function taskOf(caller: Caller): TaskRecord | null {

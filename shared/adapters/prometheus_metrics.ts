@@ -101,6 +101,13 @@ export function createPrometheusMetrics(sources: MetricsSources): Metrics {
     labelNames: ["weights"],
     registers,
   });
+  const otherWeights = new Counter({
+    name: "verbatim_turns_of_other_weights_total",
+    help:
+      "Turns that ended under other weights than the trainer last told: sampled across an update, or by a worker that " +
+      "missed it.",
+    registers,
+  });
   new Gauge({
     name: "verbatim_generations",
     help: "Generations at the engine (running) and in the queue before it (waiting), by model.",
@@ -177,6 +184,8 @@ export function createPrometheusMetrics(sources: MetricsSources): Metrics {
       tokens.inc({ kind: record.actor === "teacher" ? "teacher" : "sampled" }, record.completionTokens);
       // The time of a teacher's turn is not the engine's.
       if (record.actor === "policy") engineSeconds.observe(record.engineMs / 1000);
+      const last = record.weightVersions.at(-1)?.version ?? null;
+      if (place.toldVersion !== null && last !== null && last !== place.toldVersion) otherWeights.inc();
       const share = cachedShare(record);
       if (place.parent === null || share === null) return;
       cacheShare.observe(share);

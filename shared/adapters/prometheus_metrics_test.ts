@@ -24,7 +24,7 @@ Deno.test("createPrometheusMetrics() counts calls, turns and finished tasks by r
 
 Deno.test("createPrometheusMetrics() counts the teacher's turns and tokens apart", async () => {
   const metrics = createPrometheusMetrics(NOTHING);
-  const place = { relation: "append", echo: "exact", parent: null } as const;
+  const place = { relation: "append", echo: "exact", parent: null, toldVersion: null } as const;
   const { record } = makeTurn(0, { completion: Uint32Array.of(1, 2), logprobs: Float32Array.of(-1, -1) });
   metrics.turnCommitted(record, place);
   metrics.turnCommitted({ ...record, actor: "teacher", completionTokens: 5 }, place);
@@ -51,7 +51,7 @@ Deno.test("createPrometheusMetrics() shows generations at the engine, in the que
 Deno.test("createPrometheusMetrics() counts turns whose engine had lost the series they extend", async () => {
   const metrics = createPrometheusMetrics(NOTHING);
   const root = recordOf({ parent: null, cachedTokens: 0, version: "1" });
-  const place = { relation: "append", echo: "exact" } as const;
+  const place = { relation: "append", echo: "exact", toldVersion: "1" } as const;
   metrics.turnCommitted(root, { ...place, parent: null });
   const turns: [number | null, string][] = [[80, "1"], [40, "1"], [39, "1"], [0, "2"], [null, "1"]];
   for (const [cachedTokens, version] of turns) {
@@ -62,6 +62,7 @@ Deno.test("createPrometheusMetrics() counts turns whose engine had lost the seri
   assert.match(body, /verbatim_prefix_cache_share_bucket\{le="0.5"\} 3/);
   assert.match(body, /verbatim_prefix_cache_misses_total\{weights="same"\} 1/);
   assert.match(body, /verbatim_prefix_cache_misses_total\{weights="changed"\} 1/);
+  assert.match(body, /verbatim_turns_of_other_weights_total 1\n/);
 });
 
 /** A turn of a prompt of 100 tokens, of which its parent's series has 80. */

@@ -39,10 +39,15 @@ export interface MetricsSources {
 export interface Metrics {
   /** An agent's call came to its end. */
   callEnded(call: { readonly dialect: string; readonly outcome: CallOutcome; readonly seconds: number }): void;
-  /** A turn was committed; `relation` and `echo` say how it was taken, `parent` is the turn whose series it extends. */
+  /** A turn was committed; `relation` and `echo` say how it was taken, `parent` is the turn whose series it extends, `toldVersion` the weights that the trainer told last. */
   turnCommitted(
     record: TurnRecord,
-    place: { readonly relation: Relation; readonly echo: string | null; readonly parent: TurnRecord | null },
+    place: {
+      readonly relation: Relation;
+      readonly echo: string | null;
+      readonly parent: TurnRecord | null;
+      readonly toldVersion: string | null;
+    },
   ): void;
   /** A task was finished; `reason` is why its capture is invalid, or null. */
   taskFinished(task: { readonly outcome: string; readonly reason: string | null }): void;

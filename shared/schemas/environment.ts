@@ -4,7 +4,7 @@ import { z } from "zod";
 import { TextBackends } from "./text_backends.ts";
 
 function number(): z.ZodCoercedNumber {
-  return z.coerce.number({ error: "must be a number" });
+  return z.coerce.number({ error: (issue) => issue.code === "invalid_type" ? "must be a number" : undefined });
 }
 
 const flag = z.stringbool({ truthy: ["1", "true", "on", "yes"], falsy: ["0", "false", "off", "no"] });

@@ -117,6 +117,13 @@ export const ResultQuery = z.strictObject({
     .pipe(z.array(z.enum(EXTRA_NAMES))).optional(),
   /** Of the slime form: whether tokens that train by cross entropy are marked in `teacher_log_probs`. */
   ce_sentinel: z.enum(["true", "false"]).transform((text) => text === "true").optional(),
+}).superRefine(({ format, roles, max_version_span }, context) => {
+  // The region is the main line, whole: a filter that would change nothing is a mistake.
+  for (const [field, value] of Object.entries({ roles, max_version_span })) {
+    if (format === "region" && value !== undefined) {
+      context.addIssue({ code: "custom", path: [field], message: "only the rows and slime forms have it" });
+    }
+  }
 }).refine(({ format, ce_sentinel }) => ce_sentinel !== true || format === "slime", {
   path: ["ce_sentinel"],
   message: "only the slime form has it",

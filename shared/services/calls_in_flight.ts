@@ -55,6 +55,11 @@ export class CallsInFlight {
     return [...this.#byTask.get(uid)?.values() ?? []];
   }
 
+  /** Ends every call of every task; its waiters see the reason. */
+  cancelAll(reason: unknown): void {
+    for (const calls of this.#byTask.values()) for (const { call } of calls.values()) call.cancel(reason);
+  }
+
   /** Adds a call until it has ended. */
   add(uid: string, local: LocalCall): void {
     const calls = this.#byTask.get(uid) ?? new Map<string, LocalCall>();

@@ -27,6 +27,8 @@ export interface EngineState {
   readonly limit: number;
   /** Tasks that may still be created; null: any number. */
   readonly newTaskBudget: number | null;
+  /** The weights that the workers were last told to have; null before the first time. */
+  readonly toldVersion: string | null;
   readonly workers: readonly WorkerState[];
   /** Why the workers can't be listed, or null. */
   readonly reason: string | null;
@@ -39,6 +41,8 @@ const TASK_RETRY_S = 10;
 export class EngineUpdates {
   /** By model name. A budget that was set anew is another object: what is given back to the old one is void. */
   readonly #budgets = new Map<string, { left: number }>();
+  /** By model name: the weights that its workers were last told to have. */
+  readonly #told = new Map<string, string>();
   /** The latest pause or continuation of a model's engines, over or not. */
   readonly #steps = new Map<string, Promise<unknown>>();
 
@@ -77,6 +81,8 @@ export class EngineUpdates {
       const some = results.some((result) => result.ok);
       if (action === "pause" && !some && !wasPaused) gate.resume();
       if (action === "continue" && some) gate.resume();
+      const told = action === "set_version" ? body.new_version : action === "update_from_disk" && body.weight_version;
+      if (some && typeof told === "string") this.#told.set(model.name, told);
     }
     if (results.length === 0) {
       throw new VerbatimError("engine_unavailable", `Model "${model.name}" has no workers`, { retryAfterS: 1 });
@@ -88,6 +94,11 @@ export class EngineUpdates {
       paused: gate.paused,
       results,
     };
+  }
+
+  /** The weights that a model's workers were last told to have; null before the first time. */
+  toldVersion(model: Pick<Model, "name">): string | null {
+    return this.#told.get(model.name) ?? null;
   }
 
   /** From now on so many tasks of a model may be created; null: any number. */
@@ -123,6 +134,7 @@ export class EngineUpdates {
       waiting: gate.waiting,
       limit: gate.limit,
       newTaskBudget: this.#budgets.get(model.name)?.left ?? null,
+      toldVersion: this.toldVersion(model),
       workers: typeof workers === "string" ? [] : workers,
       reason: typeof workers === "string" ? workers : null,
     };

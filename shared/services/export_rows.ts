@@ -40,7 +40,8 @@ export function packRows(judged: JudgedTask, filter: RowFilter): PackedRows {
   const reason = !task.settings.capture ? "not captured" : judgement.capture.valid ? null : judgement.capture.reason;
   if (reason !== null) return { rows: [], reason, notes: judgement.notes };
   const span = filter.maxVersionSpan ?? Infinity;
-  const wanted = leaves(forest, judgement).filter((leaf) => filter.roles?.includes(leaf.role) ?? true);
+  const all = leaves(forest, judgement);
+  const wanted = all.filter((leaf) => filter.roles?.includes(leaf.role) ?? true);
   const packed: { readonly leaf: Leaf; readonly path: PackedPath }[] = [];
   for (const leaf of wanted) {
     const path = tryPackPath(leaf.path.map((turn) => judged.turns[turn]!));
@@ -58,7 +59,9 @@ export function packRows(judged: JudgedTask, filter: RowFilter): PackedRows {
     ...pathNotes(within.map(({ path }) => path), judged),
     ...(within.length < packed.length ? ["rows_over_max_version_span"] : []),
   ];
-  return { rows, reason: rows.length === 0 ? "nothing was generated" : null, notes };
+  const found = wanted.length === 0 ? "no row is of these roles" : "no row is within max_version_span";
+  const nothing = all.length === 0 ? "nothing was generated" : found;
+  return { rows, reason: rows.length === 0 ? nothing : null, notes };
 }
 
 /** What rows carry beside their tokens. */

@@ -68,6 +68,23 @@ export class ModelCatalog {
     return this.#models.has(wished ?? "") ? null : this.#textModels.get(configured ?? "") ?? null;
   }
 
+  /** The model of tokens of exactly this name, the default one of none; `model_not_found` of any other. */
+  named(name: string | null | undefined): Model {
+    if (name === null || name === undefined) return this.default;
+    const model = this.#models.get(name);
+    if (model === undefined) throw this.#notFound(name);
+    return model;
+  }
+
+  /**
+   * Refuses a name that means nothing where text-level models stand beside others: a slip in the name of one would
+   * measure another model. Where tokens are captured scaffolds may say what they like; only one model can be meant.
+   */
+  assertKnown(name: string | null | undefined): void {
+    if (name === null || name === undefined || this.#textModels.size === 0) return;
+    if (!this.#models.has(name) && !this.#textModels.has(name)) throw this.#notFound(name);
+  }
+
   /** The model of tokens of this name; a text-level one is `unsupported`. With one model configured any name means it; with several an unknown one is `model_not_found`. */
   resolve(name: string | null | undefined): Model {
     if (this.#textModels.has(name ?? "")) {
@@ -78,8 +95,12 @@ export class ModelCatalog {
     if (name === null || name === undefined || this.#models.size === 1) return this.default;
     const model = this.#models.get(name);
     if (model !== undefined) return model;
-    throw new VerbatimError("model_not_found", `There is no model "${name}" here`, {
-      details: { model: name, models: [...this.#models.keys()] },
+    throw this.#notFound(name);
+  }
+
+  #notFound(name: string): VerbatimError {
+    return new VerbatimError("model_not_found", `There is no model "${name}" here`, {
+      details: { field: "model", model: name, models: [...this.#models.keys(), ...this.#textModels.keys()] },
     });
   }
 }

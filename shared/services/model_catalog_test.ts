@@ -45,7 +45,10 @@ Deno.test("ModelCatalog of several models takes no name for the first, and refus
   assert.equal(catalog.resolve(null), first);
   assert.equal(catalog.resolve(undefined), first);
   assert.equal(catalog.resolve("b"), second);
-  assert.throws(() => catalog.resolve("c"), { code: "model_not_found", details: { model: "c", models: ["a", "b"] } });
+  assert.throws(() => catalog.resolve("c"), {
+    code: "model_not_found",
+    details: { field: "model", model: "c", models: ["a", "b"] },
+  });
 });
 
 Deno.test("ModelCatalog refuses to be empty, and two models of one name", () => {
@@ -80,4 +83,11 @@ Deno.test("ModelCatalog gives no text-level model for one of tokens, and lets no
   const catalog = new ModelCatalog([modelOf("a")], [textModel]);
   assert.throws(() => catalog.resolve("judge"), { code: "unsupported", message: /Field "model": .* evaluation only/ });
   assert.throws(() => new ModelCatalog([modelOf("judge")], [textModel]), { code: "not_ready" });
+});
+
+Deno.test("ModelCatalog.named takes no name that is not written out", () => {
+  const only = modelOf("a");
+  const catalog = new ModelCatalog([only]);
+  assert.deepEqual([catalog.named(undefined), catalog.named(null), catalog.named("a")], [only, only, only]);
+  assert.throws(() => catalog.named("b"), { code: "model_not_found" });
 });

@@ -51,6 +51,8 @@ export interface TurnRecorderOptions {
   readonly extras: ExtrasCapture;
   /** Acts where a task's roll-in says so; null without a teacher. */
   readonly labeller: TeacherLabeller | null;
+  /** The weights that a model's workers were last told to have, or null. */
+  readonly toldVersion: (model: string) => string | null;
   /** Told of every turn once it is committed. */
   readonly onTurn?: (task: TaskRecord, turn: number) => void;
 }
@@ -221,7 +223,10 @@ export class TurnRecorder {
       if (outcome.kind !== "committed") throw new Error("A commit that expects nothing was refused for a repeat");
       committed = true;
       const { record } = outcome.turn;
-      if (prepared.place !== null) metrics.turnCommitted(record, { ...prepared.place, parent: parentOf(record, view) });
+      if (prepared.place !== null) {
+        const toldVersion = this.#options.toldVersion(agent.model.name);
+        metrics.turnCommitted(record, { ...prepared.place, parent: parentOf(record, view), toldVersion });
+      }
       this.#options.onTurn?.(view.head?.task ?? task, record.turn);
       view.startDelivery(record.turn);
       return { outcome: "turn", answer: { ...generated.answer, turn: record.turn } };

@@ -35,13 +35,14 @@ Deno.test("GET /engines shows models, their queue and their workers", async () =
     paused: false,
     queue: { running: 0, waiting: 0, limit: 4096 },
     new_task_budget: null,
+    told_version: null,
     reason: null,
   });
   const [worker, ...others] = workers;
   assert.deepEqual(others, []);
   assert.deepEqual(
-    [worker.url, worker.reachable, worker.weight_version, worker.running, worker.queued],
-    [harness().development.served.url, true, "1", 0, 0],
+    [worker.url, worker.reachable, worker.weight_version, worker.up_to_date, worker.running, worker.queued],
+    [harness().development.served.url, true, "1", null, 0, 0],
   );
 });
 
@@ -180,18 +181,13 @@ Deno.test("calls past the limit wait their turn by task, and past the queue's ar
   const { gate } = small.development.services.models.default.generations;
   const [greedy, modest] = [await small.createTask(), await small.createTask()];
   small.development.engine.faults.add({ when: { times: 1 }, fault: { kind: "hang", afterTokens: 1 } });
-  const ended: string[] = [];
-  const call = (name: string, key: string) =>
-    small.chat(key, { messages: [user(`Hello ${ended.length}`)], metadata: { name } }).then(({ status }) => {
-      assert.equal(status, 200);
-      ended.push(name);
-    });
+  const call = async (key: string) => assert.equal((await small.chat(key, hello)).status, 200);
   const running = await small.stream(greedy.key, hello);
   await small.engineRuns(1);
   const waiting: Promise<void>[] = [];
-  for (const [name, key] of [["greedy 1", greedy.key], ["greedy 2", greedy.key], ["modest", modest.key]] as const) {
-    waiting.push(call(name, key));
-    await until(`${name} waits`, () => gate.waiting === waiting.length);
+  for (const key of [greedy.key, greedy.key, modest.key]) {
+    waiting.push(call(key));
+    await until("the call waits", () => gate.waiting === waiting.length);
   }
   const refused = await small.chat(modest.key, { messages: [user("Hello again")] });
   assert.deepEqual([refused.status, refused.body.error.code], [429, "busy"]);
@@ -199,6 +195,40 @@ Deno.test("calls past the limit wait their turn by task, and past the queue's ar
   assert.ok(Number(refused.headers.get("retry-after")) >= 1);
   running.hangUp();
   await Promise.all(waiting);
-  assert.deepEqual(ended, ["greedy 1", "modest", "greedy 2"]);
+  const began = async (id: string) =>
+    (await small.turns(id)).map(({ started_at: at, wait_ms: waitedMs }) => Date.parse(at) + waitedMs);
+  const [first, last] = await began(greedy.id);
+  const [between] = await began(modest.id);
+  assert.ok(first! <= between! && between! <= last!, `${first}, ${between}, ${last}`);
   assert.deepEqual([gate.running, gate.waiting], [0, 0]);
+});
+
+Deno.test("a worker that missed an update is seen, and so are the turns that it samples", async () => {
+  await using own = await startHarness({
+    engine: { weightVersion: "1", script: { rules: [{ match: "Hello", completions: ["Hello to you."] }] } },
+  });
+  const toldOf = async () => (await own.admin("GET", "/engines")).body.models[0];
+  assert.equal((await own.admin("POST", "/engines/update", { action: "set_version", new_version: "2" })).status, 200);
+  const { key } = await own.createTask();
+  assert.equal((await own.chat(key, hello)).status, 200);
+  assert.deepEqual([(await toldOf()).told_version, (await toldOf()).workers[0].up_to_date], ["2", true]);
+  // As after a restart from its first weights.
+  const { url } = own.development.served;
+  await fetch(`${url}/update_weight_version`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ new_version: "1" }),
+  });
+  assert.equal((await toldOf()).workers[0].up_to_date, false);
+  const metric = async () =>
+    /verbatim_turns_of_other_weights_total (\d+)/.exec(await (await fetch(`${own.url}/metrics`)).text())?.[1];
+  assert.equal(await metric(), "0");
+  assert.equal((await own.chat(key, { messages: [user("Hello, once more")] })).status, 200);
+  assert.equal(await metric(), "1");
+});
+
+Deno.test("an update of a model that there is not is refused", async () => {
+  const refused = await harness().admin("POST", "/engines/update", { action: "pause", model: "other" });
+  assert.deepEqual([refused.status, refused.body.error.code], [404, "model_not_found"]);
+  assert.equal((await model()).paused, false);
 });

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { startHarness, user } from "./harness.ts";
+import { until } from "./until.ts";
 
 const script = { rules: [{ match: "Hello", completions: ["Hello to you."] }] };
 const hello = { messages: [user("Hello")] };
@@ -39,4 +40,16 @@ Deno.test("a gateway that stops breaks what goes on beyond its grace, and aborts
   await stream.rest();
   assert.equal(stream.end, "broken");
   await harness.engineIdle();
+});
+
+Deno.test("calls that still wait when the grace is over are told to try again, in their dialect", async () => {
+  await using harness = await startHarness({ engine: { script } });
+  const { key } = await harness.createTask();
+  assert.equal((await harness.admin("POST", "/engines/update", { action: "pause" })).status, 200);
+  const waiting = harness.chat(key, hello);
+  const { gate } = harness.development.services.models.default.generations;
+  await until("the call waits", () => gate.waiting === 1);
+  await harness.gateway.close(10);
+  const { status, body, headers } = await waiting;
+  assert.deepEqual([status, body.error.code, headers.get("x-should-retry")], [503, "not_ready", "true"]);
 });

@@ -425,3 +425,16 @@ Deno.test("text-level backends may be listed in a file", async () => {
     await Deno.remove(path);
   }
 });
+
+Deno.test("a name that means nothing is refused beside text-level models, where nothing is captured", async () => {
+  const slip = { ...hello, model: "jugde" };
+  const refused = await harness.chat("EMPTY", slip);
+  assert.deepEqual([refused.status, refused.body.error.code], [404, "model_not_found"]);
+  assert.equal((await harness.admin("POST", "/generate", slip)).status, 404);
+  const { key } = await harness.createTask();
+  assert.equal(
+    (await harness.chat(key, { ...slip, max_tokens: 2 })).status,
+    200,
+    "a scaffold's own name for the policy",
+  );
+});

@@ -65,7 +65,8 @@ export function failureOf(thrown: unknown, context: FailureContext): BackendFail
     const message = `The backend of model "${model}" fails with status ${status}`;
     return again(new VerbatimError("engine_unavailable", message, options));
   }
-  const message = `The backend of model "${model}" refused the request with status ${status}`;
+  const message =
+    `The backend of model "${model}" refused the request with status ${status}: ${details.engine_message}`;
   return final(new VerbatimError("engine_failed", message, { retryable: false, details }));
 }
 
