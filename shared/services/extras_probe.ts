@@ -30,6 +30,8 @@ const ASKING: Readonly<Record<AskedExtra, ExtrasAsked>> = {
 /** Tokens that a probe samples: the first of a reply takes no round of speculation. */
 const PROBE_TOKENS = 8;
 const PROBE_TIMEOUT_MS = 30_000;
+/** When a caller may try again that wants to know it during a pause. */
+const PAUSED_RETRY_S = 5;
 /** How long an engine that did not say it is believed not to: it may be started anew. */
 const REFUSED_MS = 60_000;
 
@@ -77,6 +79,10 @@ export class ExtrasProbe {
     const key = `${model.name}\0${extra}`;
     const known = this.#findings.get(key);
     if (known !== undefined && this.#clock.now() < known.untilMs) return known.finding;
+    if (model.generations.gate.paused) {
+      const why = "The engines are paused: what they say beside tokens can't be found out now";
+      return Promise.reject(new VerbatimError("busy", why, { retryAfterS: PAUSED_RETRY_S }));
+    }
     const finding = this.#probe(model, extra);
     const kept = { finding, untilMs: Infinity };
     this.#findings.set(key, kept);

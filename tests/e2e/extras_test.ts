@@ -276,3 +276,12 @@ Deno.test("an engine that can't be asked is no reason to believe that it says no
   down.development.served.listen();
   assert.equal((await down.admin("POST", "/tasks", capturing())).status, 201);
 });
+
+Deno.test("while the engines are paused a task is not created on what they can't be asked about", async () => {
+  await using own = await startHarness({ engine: ENGINE });
+  assert.equal((await own.admin("POST", "/engines/update", { action: "pause" })).status, 200);
+  const refused = await own.admin("POST", "/tasks", { capture_extras: ["routed_experts"] });
+  assert.deepEqual([refused.status, refused.body.error.code, refused.headers.get("retry-after")], [429, "busy", "5"]);
+  assert.equal((await own.admin("POST", "/engines/update", { action: "continue" })).status, 200);
+  assert.equal((await own.admin("POST", "/tasks", { capture_extras: ["routed_experts"] })).status, 201);
+});

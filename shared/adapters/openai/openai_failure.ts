@@ -3,6 +3,9 @@
 import { VerbatimError, type VerbatimErrorOptions } from "../../core/errors.ts";
 import { EngineFailure, verbatimErrorOf } from "../sglang/engine_failure.ts";
 
+/** A caller is told to wait so long at most. */
+const LONGEST_WAIT_S = 3600;
+
 /** A failure, and whether the same request may be sent again by the backend itself. */
 export interface BackendFailure {
   readonly error: VerbatimError;
@@ -57,7 +60,8 @@ export function failureOf(thrown: unknown, context: FailureContext): BackendFail
     const message = `The quota of model "${model}" is used up`;
     return final(new VerbatimError("engine_failed", message, { retryable: false, details }));
   }
-  const options: VerbatimErrorOptions = { details, retryAfterS: Math.ceil((retryAfterMs ?? 1000) / 1000) };
+  const waitS = Math.min(LONGEST_WAIT_S, Math.ceil((retryAfterMs ?? 1000) / 1000));
+  const options: VerbatimErrorOptions = { details, retryAfterS: waitS };
   if (status === 429) {
     return again(new VerbatimError("busy", `The backend of model "${model}" is asked too much`, options));
   }
@@ -92,7 +96,7 @@ function shown(message: string, { key }: FailureContext): string {
 }
 
 /** `Retry-After` in either form, or its finer kin; null where there is none that makes sense. */
-export function retryAfterOf(headers: Headers | null, nowMs: number): number | null {
+function retryAfterOf(headers: Headers | null, nowMs: number): number | null {
   const fine = headers?.get("retry-after-ms")?.trim() ?? "";
   if (/^\d{1,12}(\.\d+)?$/.test(fine)) return Number(fine);
   const coarse = headers?.get("retry-after")?.trim() ?? "";
