@@ -5,18 +5,18 @@ import type { Clock } from "../shared/ports/clock.ts";
 import type { Ids } from "../shared/ports/ids.ts";
 import type { Metrics } from "../shared/ports/metrics.ts";
 import type { Logger } from "../shared/ports/logger.ts";
-import type { CallsInFlight } from "../shared/services/calls_in_flight.ts";
-import type { TaskCloser } from "../shared/services/close_task.ts";
-import type { EngineUpdates } from "../shared/services/engine_updates.ts";
-import type { ExtrasProbe } from "../shared/services/extras_probe.ts";
-import type { TaskExporter } from "../shared/services/export_task.ts";
-import type { TeacherLabeller } from "../shared/services/label_turn.ts";
+import type { CallsInFlight } from "../shared/services/turns/calls_in_flight.ts";
+import type { TaskCloser } from "../shared/services/tasks/close_task.ts";
+import type { EngineUpdates } from "../shared/services/engines/engine_updates.ts";
+import type { ExtrasProbe } from "../shared/services/extras/extras_probe.ts";
+import type { TaskExporter } from "../shared/services/exports/export_task.ts";
+import type { TeacherLabeller } from "../shared/services/teacher/label_turn.ts";
 import type { ModelCatalog } from "../shared/services/model_catalog.ts";
-import type { TeacherScorer } from "../shared/services/score_with_teacher.ts";
-import type { TaskScorer } from "../shared/services/score_tasks.ts";
-import type { TaskService } from "../shared/services/task_service.ts";
-import type { TurnRecorder } from "../shared/services/record_turn.ts";
-import type { TextRelay } from "../shared/services/relay_text.ts";
+import type { TeacherScorer } from "../shared/services/teacher/score_with_teacher.ts";
+import type { TaskScorer } from "../shared/services/teacher/score_tasks.ts";
+import type { TaskService } from "../shared/services/tasks/task_service.ts";
+import type { TurnRecorder } from "../shared/services/turns/record_turn.ts";
+import type { TextRelay } from "../shared/services/text_models/relay_text.ts";
 
 /** Services and limits shared by every handler. */
 export interface HandlerServices {

@@ -16,9 +16,9 @@ import type { Tokenizer } from "./ports/tokenizer.ts";
 import { createCompletionParser } from "./rendering/create_completion_parser.ts";
 import { createRenderer } from "./rendering/create_renderer.ts";
 import type { Environment } from "./schemas/environment.ts";
-import { EngineGate } from "./services/engine_gate.ts";
+import { EngineGate } from "./services/engines/engine_gate.ts";
 import type { Model } from "./services/model_catalog.ts";
-import { Generations } from "./services/resume_generation.ts";
+import { Generations } from "./services/engines/resume_generation.ts";
 
 /** How long the engine may take to say what it serves while we start. */
 const STARTUP_CALL_MS = 10_000;

@@ -19,9 +19,9 @@ import type { Tokenizer } from "./ports/tokenizer.ts";
 import { createCompletionParser } from "./rendering/create_completion_parser.ts";
 import { createRenderer } from "./rendering/create_renderer.ts";
 import type { Environment } from "./schemas/environment.ts";
-import { TeacherLabeller } from "./services/label_turn.ts";
-import { probeTeacher } from "./services/probe_teacher.ts";
-import { TeacherScorer } from "./services/score_with_teacher.ts";
+import { TeacherLabeller } from "./services/teacher/label_turn.ts";
+import { probeTeacher } from "./services/teacher/probe_teacher.ts";
+import { TeacherScorer } from "./services/teacher/score_with_teacher.ts";
 
 /** How long the teacher may take for one answer while we start, but for a score. */
 const STARTUP_CALL_MS = 10_000;

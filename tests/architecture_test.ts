@@ -41,7 +41,7 @@ Deno.test("imports point toward core, workers included", async () => {
 
 Deno.test("the layer check finds a planted upward import", () => {
   const graph: ModuleGraph = {
-    edges: [{ from: "shared/core/errors.ts", to: "shared/services/sample.ts" }],
+    edges: [{ from: "shared/core/errors.ts", to: "shared/services/turns/sample.ts" }],
     packages: [{ from: "shared/core/errors.ts", name: "zod" }],
   };
   assert.equal(layerProblems(graph).length, 2);

@@ -9,7 +9,7 @@ import { readBody } from "../../shared/http/read_body.ts";
 import { dataFrame, sseResponse } from "../../shared/http/sse.ts";
 import { GenerateRequest } from "../../shared/schemas/generate.ts";
 import { generate, type GenerateEvent } from "../../shared/services/generate.ts";
-import { generateText } from "../../shared/services/generate_text.ts";
+import { generateText } from "../../shared/services/text_models/generate_text.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { readChatConversation } from "../proxy-turn/chat_messages.ts";
 

@@ -5,7 +5,7 @@ import { VerbatimError } from "../../shared/core/errors.ts";
 import type { WorkerState } from "../../shared/ports/engine_control.ts";
 import { readBody } from "../../shared/http/read_body.ts";
 import { UpdateEngines } from "../../shared/schemas/engines.ts";
-import type { EngineState } from "../../shared/services/engine_updates.ts";
+import type { EngineState } from "../../shared/services/engines/engine_updates.ts";
 import type { HandlerServices } from "../handler_services.ts";
 
 /** How long all workers may take to say how they are. */

@@ -3,7 +3,7 @@
 import { dataFrame } from "../../shared/http/sse.ts";
 import type { TokensChunk, TopLogprobs } from "../../shared/ports/engine.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
-import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/shared_call.ts";
+import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/turns/shared_call.ts";
 
 /** What a request asked to see beside the message. */
 export interface ChatView {

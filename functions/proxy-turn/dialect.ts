@@ -5,7 +5,7 @@ import type { AssistantMessage, Conversation } from "../../shared/core/message.t
 import type { SamplingParams } from "../../shared/core/sampling.ts";
 import type { Turn } from "../../shared/core/turn.ts";
 import type { ParserRequest, Renderer } from "../../shared/ports/renderer.ts";
-import type { Answer, CallEvent } from "../../shared/services/shared_call.ts";
+import type { Answer, CallEvent } from "../../shared/services/turns/shared_call.ts";
 
 /** A request in no dialect. */
 export interface DialectRequest {

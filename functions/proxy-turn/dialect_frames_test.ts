@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { VerbatimError } from "../../shared/core/errors.ts";
 import { TokenSeries } from "../../shared/core/token_series.ts";
-import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/shared_call.ts";
+import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/turns/shared_call.ts";
 import type { Body } from "../../tests/e2e/harness.ts";
 import { joinMessage, joinResponse } from "../../tests/e2e/named_events.ts";
 import { messagesFrames } from "./messages_frames.ts";

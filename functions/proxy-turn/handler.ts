@@ -10,9 +10,9 @@ import { logFailure, retryHeaders, toVerbatimError } from "../../shared/http/err
 import { loggedPath } from "../../shared/http/logged_path.ts";
 import { sseResponse } from "../../shared/http/sse.ts";
 import { wholeBody } from "../../shared/http/whole_body.ts";
-import type { AgentCall, Following } from "../../shared/services/agent_call.ts";
+import type { AgentCall, Following } from "../../shared/services/turns/agent_call.ts";
 import type { Model, TextModel } from "../../shared/services/model_catalog.ts";
-import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/shared_call.ts";
+import { type Answer, type CallEvent, wholeAnswer } from "../../shared/services/turns/shared_call.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { anthropicErrors } from "./anthropic_errors.ts";
 import { type Caller, identifyCaller } from "./identify_caller.ts";

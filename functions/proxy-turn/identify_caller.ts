@@ -5,8 +5,8 @@ import { VerbatimError } from "../../shared/core/errors.ts";
 import { equalKeys, hashKey } from "../../shared/core/hash_key.ts";
 import type { VersionedTask } from "../../shared/ports/task_store.ts";
 import { CreateTask } from "../../shared/schemas/tasks.ts";
-import { taskSettings } from "../../shared/services/task_settings.ts";
-import { TASK_KEY_PREFIX } from "../../shared/services/task_keys.ts";
+import { taskSettings } from "../../shared/services/tasks/task_settings.ts";
+import { TASK_KEY_PREFIX } from "../../shared/services/tasks/task_keys.ts";
 import type { HandlerServices } from "../handler_services.ts";
 
 /** A caller with a right to call. */

@@ -4,7 +4,7 @@ import { createHash, type Hash } from "node:crypto";
 import { VerbatimError } from "../../shared/core/errors.ts";
 import type { ToolCall } from "../../shared/core/message.ts";
 import { isObject } from "./read_json.ts";
-import type { Answer } from "../../shared/services/shared_call.ts";
+import type { Answer } from "../../shared/services/turns/shared_call.ts";
 
 /** The body as JSON text. The arguments of calls stand in it as they were sampled: a number keeps its literal, keys their order. */
 export function messagesBody(answer: Answer): string {

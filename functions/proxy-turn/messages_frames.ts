@@ -5,7 +5,7 @@
 
 import type { Hash } from "node:crypto";
 import type { Json, ToolCall } from "../../shared/core/message.ts";
-import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/shared_call.ts";
+import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/turns/shared_call.ts";
 import { namedFrame } from "./named_frame.ts";
 import { inputUsage, messageId, stopOf, thinkingHash, usageOf } from "./messages_answer.ts";
 

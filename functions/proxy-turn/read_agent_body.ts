@@ -3,7 +3,7 @@
 import type { Context } from "hono";
 import type { KnownJson } from "../../shared/core/growing_json.ts";
 import { readGrowingJson } from "../../shared/http/read_body.ts";
-import type { KeptRequest } from "../../shared/services/kept_requests.ts";
+import type { KeptRequest } from "../../shared/services/turns/kept_requests.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import type { Caller } from "./identify_caller.ts";
 

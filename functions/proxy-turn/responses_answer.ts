@@ -1,7 +1,7 @@
 /** OpenAI Responses: the answer's body and its items, which the stream gives one by one. It reads no requests. */
 
 import type { ToolCall } from "../../shared/core/message.ts";
-import type { Answer } from "../../shared/services/shared_call.ts";
+import type { Answer } from "../../shared/services/turns/shared_call.ts";
 import { encryptedContent, itemId, responseId } from "./response_ids.ts";
 
 /** What a request asked to see, and what an answer repeats of it. */

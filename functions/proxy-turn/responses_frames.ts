@@ -5,7 +5,7 @@
 
 import type { VerbatimError } from "../../shared/core/errors.ts";
 import type { ToolCall } from "../../shared/core/message.ts";
-import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/shared_call.ts";
+import type { Answer, AnswerDelta, CallEvent } from "../../shared/services/turns/shared_call.ts";
 import { namedFrame } from "./named_frame.ts";
 import { openaiErrorBody } from "./openai_errors.ts";
 import { itemId, type ItemKind } from "./response_ids.ts";

@@ -4,8 +4,8 @@ import { verdictText } from "../../shared/core/judgement.ts";
 import type { TaskRecord } from "../../shared/core/task.ts";
 import type { Turn, TurnRecord } from "../../shared/core/turn.ts";
 import { isMissing, type TurnExtras } from "../../shared/core/turn_extras.ts";
-import type { JudgedTask } from "../../shared/services/judged_task.ts";
-import type { VisibleStatus } from "../../shared/services/task_service.ts";
+import type { JudgedTask } from "../../shared/services/exports/judged_task.ts";
+import type { VisibleStatus } from "../../shared/services/tasks/task_service.ts";
 import type { HandlerServices } from "../handler_services.ts";
 
 /** What of a task its record tells. */

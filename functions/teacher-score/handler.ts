@@ -13,10 +13,10 @@ import { partsBody, tensorsResponse, wantsTensors } from "../../shared/http/part
 import { readBody } from "../../shared/http/read_body.ts";
 import type { Renderer } from "../../shared/ports/renderer.ts";
 import { LabelBody, RelabelBody, ScoreTasksBody, TeacherScoreBody } from "../../shared/schemas/teacher_score.ts";
-import { relabelTasks } from "../../shared/services/relabel_tasks.ts";
-import { renderAction } from "../../shared/services/render_action.ts";
-import { scoreJson, scoreResponse, scoreTensors } from "../../shared/services/score_response.ts";
-import type { StoredTasks } from "../../shared/services/stored_tasks.ts";
+import { relabelTasks } from "../../shared/services/teacher/relabel_tasks.ts";
+import { renderAction } from "../../shared/services/teacher/render_action.ts";
+import { scoreJson, scoreResponse, scoreTensors } from "../../shared/services/teacher/score_response.ts";
+import type { StoredTasks } from "../../shared/services/tasks/stored_tasks.ts";
 import type { HandlerServices } from "../handler_services.ts";
 import { readChatConversation } from "../proxy-turn/chat_messages.ts";
 import { readTools } from "../proxy-turn/read_tools.ts";

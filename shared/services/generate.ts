@@ -7,11 +7,11 @@ import { TokenSeries } from "../core/token_series.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import type { GenerationResult } from "../schemas/generate.ts";
-import { checkSamplingIds } from "./check_sampling_ids.ts";
-import { tokensLeft } from "./context_length.ts";
+import { checkSamplingIds } from "./turns/check_sampling_ids.ts";
+import { tokensLeft } from "./turns/context_length.ts";
 import type { Model } from "./model_catalog.ts";
-import type { ReadCompletion } from "./read_completion.ts";
-import { sample } from "./sample.ts";
+import type { ReadCompletion } from "./turns/read_completion.ts";
+import { sample } from "./turns/sample.ts";
 
 /** What is asked for: ids as they are, or a conversation to render. */
 export interface GenerateCall {

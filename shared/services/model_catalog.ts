@@ -5,7 +5,7 @@ import type { Engine } from "../ports/engine.ts";
 import type { EngineControl } from "../ports/engine_control.ts";
 import type { ModelBackend } from "../ports/model_backend.ts";
 import type { Renderer } from "../ports/renderer.ts";
-import type { Generations } from "./resume_generation.ts";
+import type { Generations } from "./engines/resume_generation.ts";
 
 /** One model of tokens: a renderer and an engine. */
 export interface Model {

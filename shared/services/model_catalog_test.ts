@@ -6,9 +6,9 @@ import { qwen3Tokenizer } from "../../tests/fixtures/qwen3_tokenizer.ts";
 import { createSglangEngine } from "../adapters/sglang/sglang_engine.ts";
 import { createTrackedBackground } from "../adapters/tracked_background.ts";
 import { createRenderer } from "../rendering/create_renderer.ts";
-import { EngineGate } from "./engine_gate.ts";
+import { EngineGate } from "./engines/engine_gate.ts";
 import { type Model, ModelCatalog, type TextModel } from "./model_catalog.ts";
-import { Generations } from "./resume_generation.ts";
+import { Generations } from "./engines/resume_generation.ts";
 
 const tokenizer = await qwen3Tokenizer();
 const renderer = createRenderer({ tokenizer });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { TaskRecord } from "../../shared/core/task.ts";
 import type { TurnRole } from "../../shared/core/judgement.ts";
-import type { JudgedTask } from "../../shared/services/judged_task.ts";
+import type { JudgedTask } from "../../shared/services/exports/judged_task.ts";
 import { createRecorderWorld, type RecorderWorld } from "../fixtures/recorder_world.ts";
 import type { Body } from "../e2e/harness.ts";
 import {

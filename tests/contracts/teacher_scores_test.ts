@@ -11,7 +11,7 @@ import { LanguageModel } from "../../shared/engine/language_model.ts";
 import { ModelPredictor } from "../../shared/engine/predictor.ts";
 import { PrefixState } from "../../shared/engine/prefix_state.ts";
 import type { Teacher, TeacherScores } from "../../shared/ports/teacher.ts";
-import { type ScoreInput, TeacherScorer } from "../../shared/services/score_with_teacher.ts";
+import { type ScoreInput, TeacherScorer } from "../../shared/services/teacher/score_with_teacher.ts";
 import { createRandomIds } from "../../shared/adapters/random_ids.ts";
 import { createSglangTeacher } from "../../shared/adapters/sglang/sglang_teacher.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";

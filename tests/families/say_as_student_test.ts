@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type CanonicalAction, readAction } from "../../shared/core/canonical_action.ts";
 import type { Message } from "../../shared/core/message.ts";
-import { sayAsStudent } from "../../shared/services/say_as_student.ts";
+import { sayAsStudent } from "../../shared/services/teacher/say_as_student.ts";
 import { caseRenderer } from "./case_renderer.ts";
 import { FAMILY_CASES } from "./family_cases.ts";
 import { TOOL, user } from "./family_conversation.ts";
