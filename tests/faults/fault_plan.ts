@@ -162,8 +162,8 @@ function worldFault(random: Random, { store, topology, killed }: PlannedWorld): 
     () => ({ kind: "request_aborted", worker, back: random.integer(8) }),
     () => ({ kind: "all_aborted", worker }),
     () => ({ kind: "worker_paused", worker, mode, pausedMs: shortMs }),
-    () => ({ kind: "weights_updated", mode, version: `weights-${random.integer(1000)}`, pausedMs: shortMs }),
-    () => ({ kind: "weights_updated", mode, version: `weights-${random.integer(1000)}`, pausedMs: shortMs }),
+    () => ({ kind: "weights_updated", mode, version: String(2 + random.integer(1000)), pausedMs: shortMs }),
+    () => ({ kind: "weights_updated", mode, version: String(2 + random.integer(1000)), pausedMs: shortMs }),
     () => ({ kind: "gateway_restarted", graceMs: random.pick([0, 50, 400]) }),
     killed
       ? () => ({ kind: "gateway_killed", downMs: shortMs })

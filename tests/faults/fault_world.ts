@@ -7,6 +7,7 @@ import { seededRandom } from "../fixtures/seeded_random.ts";
 import { type FaultPlan, WORKERS, type WorldFault } from "./fault_plan.ts";
 import { FaultyWorker } from "./faulty_worker.ts";
 import { GatewayLives } from "./gateway_lives.ts";
+import { weightsOf } from "./judge.ts";
 import type { Progress } from "./progress.ts";
 import { RealRouter, routerOf } from "./real_router.ts";
 import { sleepMs } from "./sleep_ms.ts";
@@ -139,7 +140,7 @@ export class FaultWorld implements AsyncDisposable {
     const pausing = this.#trainer({ action: "pause", mode });
     await sleepMs(pausedMs);
     await pausing;
-    const update = { action: "update_from_disk", model_path: "weights", weight_version: version };
+    const update = { action: "update_from_disk", model_path: weightsOf(version), weight_version: version };
     await this.#trainer({ ...update, flush_cache: mode === "abort" });
     for (let tries = 1; !await this.#trainer({ action: "continue" }); tries++) {
       if (tries === CONTINUE_TRIES) throw new Error("No worker goes on");

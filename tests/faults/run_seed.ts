@@ -1,21 +1,16 @@
 /** One run: agents work while its plan's faults come, and afterwards everything that was promised is looked for. */
 
 import assert from "node:assert/strict";
-import { createSglangEngine } from "../../shared/adapters/sglang/sglang_engine.ts";
-import { systemClock } from "../../shared/adapters/system_clock.ts";
-import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
-import { createEmbeddedEngine } from "../../shared/engine/embedded_engine.ts";
 import type { EmbeddedEngineOptions } from "../../shared/engine/engine_options.ts";
-import type { Engine } from "../../shared/ports/engine.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 import { PLAY_SCRIPT } from "../e2e/recorded_plays.ts";
 import { until } from "../e2e/until.ts";
-import { createListLogger } from "../fixtures/list_logger.ts";
 import { qwen3Tokenizer } from "../fixtures/qwen3_tokenizer.ts";
 import { type Lived, liveTask } from "./agent_life.ts";
-import { checkLived, type Judge } from "./check_lived.ts";
+import { checkLived } from "./check_lived.ts";
 import { type FaultPlan, planFaults } from "./fault_plan.ts";
 import { FaultWorld } from "./fault_world.ts";
+import { Judge, WEIGHTS } from "./judge.ts";
 import { PatientClient } from "./patient_client.ts";
 import { Progress } from "./progress.ts";
 import { NO_ANSWER, type StorePlace } from "./store_place.ts";
@@ -95,7 +90,10 @@ async function run(plan: FaultPlan, { progress, came, openPlace }: Run): Promise
   }
   const lives = ends.flatMap((end) => end.status === "fulfilled" ? [end.value] : []);
   await assertQuiet(world, lives);
-  const judge = { engine: judgeOf(engine), versions: versionsOf(plan) };
+  const judge = new Judge(
+    engine,
+    plan.faults.flatMap(({ fault }) => fault.kind === "weights_updated" ? [fault.version] : []),
+  );
   for (const lived of lives) await check(client, judge, lived);
   assert.equal(came.length, plan.faults.length, "every fault came");
 }
@@ -138,32 +136,8 @@ function engineOptions(tokenizer: Tokenizer): EmbeddedEngineOptions {
     maxContextTokens: 32_768,
     incremental: true,
     script: PLAY_SCRIPT,
+    ...WEIGHTS,
     firstTokenDelayMs: 1,
     tokenDelayMs: 1,
   };
-}
-
-/** What workers begin with, and what the trainer gives them. */
-function versionsOf({ faults }: FaultPlan): Set<string> {
-  return new Set([
-    "default",
-    ...faults.flatMap(({ fault }) => fault.kind === "weights_updated" ? [fault.version] : []),
-  ]);
-}
-
-/** A worker of the same distribution, asked without a socket, that nothing happens to. */
-function judgeOf(options: EmbeddedEngineOptions): Engine {
-  const { app } = createEmbeddedEngine({ ...options, firstTokenDelayMs: 0, tokenDelayMs: 0 });
-  const logger = createListLogger();
-  return createSglangEngine({
-    url: "http://judge",
-    fetch: async (url, init) => await app.request(String(url), init),
-    vocabSize: options.tokenizer.vocabSize,
-    retryMs: 0,
-    idleTimeoutMs: 60_000,
-    clock: systemClock,
-    logger,
-    background: createTrackedBackground(logger),
-    random: () => 0.5,
-  });
 }
