@@ -16,6 +16,8 @@ const LONGEST_LEASE_MS = 30_000;
 /** It is renewed when this part of it has passed. */
 const RENEWED_AFTER = 1 / 3;
 const POLL_MS = 100;
+/** A call that is over sooner leaves no lease: by the time another process could look for one there is its turn. */
+const FIRST_AFTER_MS = 20;
 /** Ends the wait between renewals; made once, since an error without one is made with every abort. */
 const STOPPED = new Error("The lease is not renewed any more");
 
@@ -49,18 +51,21 @@ export class CallLeases {
     const removed = Promise.withResolvers<boolean>();
     const { callId, digest, rid } = call;
     const startedAtMs = clock.now();
+    let written = false;
     const renew = async () => {
+      await clock.sleep(FIRST_AFTER_MS, stopped.signal).catch(() => {});
       while (!stopped.signal.aborted) {
         const nowMs = clock.now();
         const leaseMs = Math.min(Math.max(nowMs - startedAtMs, SHORTEST_LEASE_MS), LONGEST_LEASE_MS);
         // One that fails is tried again with the next: whether the store is well, the commit will tell.
+        written = true;
         await store.putCall(task, { callId, digest, rid, startedAtMs, untilMs: nowMs + leaseMs }).catch(() => {});
         await clock.sleep(leaseMs * RENEWED_AFTER, stopped.signal).catch(() => {});
       }
     };
     const renewing = renew();
     const end = async () => {
-      if (!await removed.promise) await store.removeCall(task.uid, callId);
+      if (!await removed.promise && written) await store.removeCall(task.uid, callId);
     };
     background.run("renew the lease of a call", renewing);
     background.run("remove the lease of a call", renewing.then(end, end));

@@ -44,7 +44,8 @@ Deno.test("CallLeases.take marks the call for others and renews the mark until i
   const lease = leases.take(task, CALL);
   await clock.untilSleeping(1);
   const startedAtMs = clock.now();
-  assert.deepEqual(await store.listCalls(task.uid), [{ ...CALL, startedAtMs, untilMs: startedAtMs + 2_000 }]);
+  await clock.advance(20);
+  assert.deepEqual(await store.listCalls(task.uid), [{ ...CALL, startedAtMs, untilMs: startedAtMs + 2_020 }]);
   for (let minute = 0; minute < 3; minute++) {
     await clock.advance(60_000);
     const [renewed] = await store.listCalls(task.uid);
@@ -85,9 +86,24 @@ Deno.test("CallLeases.take outlives its process by no more than the call had run
   await background.idle();
 });
 
+Deno.test("CallLeases.take writes nothing for a call that is over at once", async () => {
+  for (const removed of [true, false]) {
+    const { clock, store, background, leases, task } = await worldOf();
+    const lease = leases.take(task, CALL);
+    await clock.advance(19);
+    await lease.stop();
+    lease.release({ removed });
+    await background.idle();
+    await clock.advance(60_000);
+    assert.deepEqual(await store.listCalls(task.uid), []);
+    assert.equal(clock.sleeping, 0);
+  }
+});
+
 Deno.test("CallLeases.take stops on demand: nothing is written afterwards, and what is there is the commit's", async () => {
   const { clock, store, background, leases, task } = await worldOf();
   const lease = leases.take(task, CALL);
+  await clock.advance(20);
   await lease.stop();
   assert.equal((await store.listCalls(task.uid)).length, 1);
   await store.removeCall(task.uid, CALL.callId);
