@@ -1,17 +1,10 @@
 /** The turn, step by step: from an agent's request to a committed turn. It knows no dialect, no engine and no store by name. */
 
 import { VerbatimError } from "../../core/errors.ts";
-import { keepInput } from "../../core/kept_input.ts";
-import { locate, type Located } from "../../core/locate.ts";
 import { matchesMain } from "../../core/main_selector.ts";
-import { requestHistory } from "../../core/record_history.ts";
 import { repeatDigest } from "../../core/repeat_digest.ts";
-import { type RequestUnits, requestUnits } from "../../core/request_units.ts";
-import { isTeachersTurn, turnPosition } from "../../core/rollin.ts";
-import type { Json } from "../../core/message.ts";
-import { withTokenLimit } from "../../core/sampling.ts";
+import { requestUnits } from "../../core/request_units.ts";
 import type { TaskRecord } from "../../core/task.ts";
-import type { RequestHistory } from "../../core/turn_history.ts";
 import type { Background } from "../../ports/background.ts";
 import type { Turn, TurnRecord } from "../../core/turn.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -24,16 +17,17 @@ import type { CallLeases } from "./call_leases.ts";
 import { wasDelivered } from "./deliveries.ts";
 import type { CallsInFlight } from "./calls_in_flight.ts";
 import type { ExtrasCapture } from "../extras/capture_extras.ts";
-import { checkSamplingIds } from "./check_sampling_ids.ts";
+import { awaitAnswers } from "./await_answers.ts";
 import { commitTurn } from "./commit_turn.ts";
-import { tokensLeft } from "./context_length.ts";
-import { type EffectiveSampling, effectiveSampling } from "./effective_sampling.ts";
+import { effectiveSampling } from "./effective_sampling.ts";
 import type { TeacherLabeller } from "../teacher/label_turn.ts";
 import type { KeptRequest } from "./kept_requests.ts";
+import { noteFailure } from "./note_failure.ts";
 import { placePrompt } from "./place_prompt.ts";
+import { prepareTurn } from "./prepare_turn.ts";
+import type { RunningCall } from "./running_call.ts";
 import { type GeneratedTurn, type PreparedTurn, runTurn } from "./run_turn.ts";
 import { abortError, type Answer, SharedCall } from "./shared_call.ts";
-import { assertTurnLeft, tokensInBudget } from "../tasks/task_budget.ts";
 import type { TaskService } from "../tasks/task_service.ts";
 import type { TaskView, TaskViews } from "./task_views.ts";
 
@@ -56,24 +50,6 @@ export interface TurnRecorderOptions {
   /** Told of every turn once it is committed. */
   readonly onTurn?: (task: TaskRecord, turn: number) => void;
 }
-
-/** A call on its way, with what is known of it before anything is read. */
-interface Running {
-  readonly agent: AgentCall;
-  readonly call: SharedCall;
-  readonly callId: string;
-  readonly units: RequestUnits;
-  readonly effective: EffectiveSampling;
-  readonly digest: string;
-  /** Whether the same request again means the same answer again. */
-  readonly wantsReplay: boolean;
-}
-
-/** Most bytes of a failed request's place, as JSON, that are kept; a KV value holds 64 KiB. */
-const MOST_PLACE_BYTES = 48_000;
-
-/** An answer that an agent went on from before it was whole is waited for so long. */
-const LONGEST_ANSWER_WAIT_MS = 5000;
 
 /** How a call ended well. */
 interface Ended {
@@ -107,7 +83,7 @@ export class TurnRecorder {
     const known = task !== null && wantsReplay ? inFlight.find(task.uid, digest) : null;
     if (known !== null) return this.#follow(agent, known.call, { joined: true });
     const call = new SharedCall();
-    const running: Running = { agent, call, callId: ids.uuid(), units, effective, digest, wantsReplay };
+    const running: RunningCall = { agent, call, callId: ids.uuid(), units, effective, digest, wantsReplay };
     const following = this.#follow(agent, call, { joined: false });
     const ended = this.#run(running);
     if (task !== null) inFlight.add(task.uid, { callId: running.callId, digest, call, units, ended });
@@ -157,7 +133,7 @@ export class TurnRecorder {
   }
 
   /** Runs a call to its end; never rejects. */
-  async #run(running: Running): Promise<void> {
+  async #run(running: RunningCall): Promise<void> {
     const { clock, metrics } = this.#options;
     const { call, agent } = running;
     let outcome: CallOutcome;
@@ -175,18 +151,21 @@ export class TurnRecorder {
       outcome = `error:${code}`;
       call.fail(error);
       if (agent.read?.task.settings.capture === true) {
-        this.#options.background.run("note a failed call", this.#noteFailure(running, agent.read.task, code));
+        this.#options.background.run(
+          "note a failed call",
+          noteFailure(this.#options, { units: running.units, task: agent.read.task, code }),
+        );
       }
     }
     metrics.callEnded({ dialect: agent.dialect, outcome, seconds: (clock.now() - agent.arrivedAtMs) / 1000 });
   }
 
-  async #unrecorded(running: Running, task: TaskRecord | null): Promise<Ended> {
-    const prepared = await this.#prepare(running, task, null);
+  async #unrecorded(running: RunningCall, task: TaskRecord | null): Promise<Ended> {
+    const prepared = await prepareTurn(this.#options, running, { task, view: null });
     return { outcome: "unrecorded", answer: (await runTurn(prepared, running.call, this.#options)).answer };
   }
 
-  async #recorded(running: Running, read: VersionedTask): Promise<Ended> {
+  async #recorded(running: RunningCall, read: VersionedTask): Promise<Ended> {
     const { store, views, clock, metrics } = this.#options;
     const { agent, call } = running;
     const { task } = read;
@@ -194,8 +173,9 @@ export class TurnRecorder {
     const earlier = await this.#earlierAnswer(running, task, view);
     if (earlier !== null) return await this.#replay(running, task, view, earlier);
 
-    await this.#answersBefore(running, task, view);
-    const prepared = await this.#prepare(running, task, view);
+    // A view that was forgotten during an answer and is read anew was not told of its turn.
+    if (await awaitAnswers(this.#options, running, view)) await this.#catchUp(task, view);
+    const prepared = await prepareTurn(this.#options, running, { task, view });
     const lease = this.#options.leases.take(task, { ...running, rid: prepared.rid });
     let committed = false;
     try {
@@ -235,28 +215,6 @@ export class TurnRecorder {
     }
   }
 
-  /**
-   * An agent may go on from an answer before its last chunk, which leaves after the commit: the turn it goes on from is
-   * then about to be committed, and is waited for. Else the agent's own history would be rendered in its place.
-   */
-  async #answersBefore({ agent, call, units }: Running, task: TaskRecord, view: TaskView): Promise<void> {
-    const { inFlight, clock } = this.#options;
-    const answering = inFlight.answering(view.uid, units);
-    if (answering.length === 0) return;
-    // Another sample of that prompt may be committed, of which this is no echo.
-    const { extend } = locate(view.forest, units, { echo: "strict", known: agent.nearest?.prompt ?? null });
-    const known = extend === null ? 0 : view.forest.turn(extend.turn).node.depth;
-    const missing = answering.filter((other) => other.units.units.length > known);
-    if (missing.length === 0) return;
-    const timer = new AbortController();
-    const tooLong = clock.sleep(LONGEST_ANSWER_WAIT_MS, AbortSignal.any([timer.signal, call.signal])).catch(() => {});
-    await Promise.race([Promise.all(missing.map(({ ended }) => ended)), tooLong]);
-    timer.abort();
-    call.signal.throwIfAborted();
-    // A view that was forgotten during the answer and is read anew was not told of its turn.
-    await this.#catchUp(task, view);
-  }
-
   /** Keeps what the task captures beside tokens; its bytes are written before the turn is. */
   async #withExtras(task: TaskRecord, prepared: PreparedTurn, generated: GeneratedTurn): Promise<GeneratedTurn> {
     if (prepared.extras === null) return generated;
@@ -265,7 +223,7 @@ export class TurnRecorder {
   }
 
   /** The turn that already answers this request, or null: one that is asked for again, or whose answer did not arrive. */
-  async #earlierAnswer(running: Running, task: TaskRecord, view: TaskView): Promise<number | null> {
+  async #earlierAnswer(running: RunningCall, task: TaskRecord, view: TaskView): Promise<number | null> {
     if (task.settings.onRepeat === "resample") return null;
     const turn = view.repeats.get(running.digest);
     if (turn !== undefined) {
@@ -275,7 +233,7 @@ export class TurnRecorder {
     return running.wantsReplay ? await this.#options.leases.answerElsewhere(task, view, running) : null;
   }
 
-  async #replay(running: Running, task: TaskRecord, view: TaskView, turn: number): Promise<Ended> {
+  async #replay(running: RunningCall, task: TaskRecord, view: TaskView, turn: number): Promise<Ended> {
     const { store, tasks } = this.#options;
     await this.#catchUp(task, view);
     const answered = view.turns[turn];
@@ -292,88 +250,8 @@ export class TurnRecorder {
     const current = await store.getTask(task.taskId);
     if (current !== null && current.task.uid === task.uid) await view.catchUp(store, current.task);
   }
-
-  /**
-   * A failed call leaves no turn, but its retry is told from a new request by what it left: its place. A place too
-   * large to keep is left out, and its retry then reads as what it is without it.
-   */
-  async #noteFailure(running: Running, task: TaskRecord, code: string): Promise<void> {
-    const { store, tasks, views } = this.#options;
-    const view = await views.of(task);
-    if (code === "task_closed" || !view.noteFailure()) return;
-    const history = requestHistory(view.forest, running.units);
-    const place = bytesOf(history) <= MOST_PLACE_BYTES ? history : null;
-    await store.putEvents(task, [
-      tasks.event("failed", null, { code, after: view.turns.length, history: toJson(place) }),
-    ]);
-  }
-
-  /** Renders the prompt and settles how much may be sampled. Nothing is sent and nothing is consumed here. */
-  async #prepare(running: Running, task: TaskRecord | null, view: TaskView | null): Promise<PreparedTurn> {
-    const { ids, inFlight } = this.#options;
-    const { agent, call, effective } = running;
-    const { conversation, model: { renderer, maxContextTokens } } = agent;
-    checkSamplingIds(effective.sampling, renderer.tokenizer.vocabSize, "");
-    const known = latestKnown(task, view);
-    if (known !== null) assertTurnLeft(known, Math.max(0, inFlight.count(known.uid) - 1));
-    const recorded = task === null || view === null ? null : { task, view };
-    const request = { conversation, units: running.units, known: agent.nearest?.prompt ?? null, renderer, recorded };
-    const { located, parent, rewriteOf, rendered, prompt } = await placePrompt(request, call.signal);
-    const left = tokensLeft({
-      promptTokens: prompt.length,
-      maxContextTokens: Math.min(maxContextTokens, task?.settings.maxContextTokens ?? Infinity),
-      wished: effective.sampling.max_new_tokens ?? null,
-    });
-    const inBudget = known === null ? null : tokensInBudget(known, prompt.length);
-    return {
-      agent,
-      task,
-      parent,
-      rewriteOf,
-      place: located,
-      observation: rendered.ids,
-      prompt,
-      opensReasoning: rendered.opensReasoning,
-      sampling: withTokenLimit(effective.sampling, Math.min(left, inBudget ?? Infinity)),
-      ignoredFields: [...new Set([...agent.ignoredFields, ...effective.ignored])],
-      input: agent.keepsInput && view !== null ? keepInput(conversation.messages, view.turns, parent) : null,
-      digest: running.digest,
-      rid: ids.uuid(),
-      answerId: ids.hex(24),
-      teacher: this.#teacherOf(recorded, located),
-      extras: recorded === null
-        ? null
-        : await this.#options.extras.plan(recorded.task, { model: agent.model, turns: recorded.view.turns, parent }),
-    };
-  }
-
-  /** Who acts in the policy's place at this point of the history, or null. */
-  #teacherOf(recorded: { task: TaskRecord; view: TaskView } | null, located: Located | null): TeacherLabeller | null {
-    const rollin = recorded?.task.settings.rollin;
-    if (recorded === null || rollin === undefined) return null;
-    if (!isTeachersTurn(rollin, turnPosition(recorded.view.forest, located?.related ?? null))) return null;
-    const { labeller } = this.#options;
-    if (labeller !== null) return labeller;
-    throw new VerbatimError("teacher_failed", "The turn is the teacher's, and this process has none configured", {
-      retryable: false,
-    });
-  }
 }
 
 function parentOf({ parent }: TurnRecord, view: TaskView): TurnRecord | null {
   return parent === null ? null : view.turns[parent]?.record ?? null;
-}
-
-function bytesOf(place: RequestHistory): number {
-  return new TextEncoder().encode(JSON.stringify(place)).length;
-}
-
-function toJson(place: RequestHistory | null): Json {
-  return JSON.parse(JSON.stringify(place));
-}
-
-/** The record as it is known now: turns may have been committed since the request's key was looked up. */
-function latestKnown(task: TaskRecord | null, view: TaskView | null): TaskRecord | null {
-  const head = view?.head?.task;
-  return task !== null && head !== undefined && head.turns > task.turns ? head : task;
 }
