@@ -15,7 +15,7 @@ import { composeBlobs } from "./compose_blobs.ts";
 import { composeModel, tokenizerLocation } from "./compose_model.ts";
 import { composeTeacher } from "./compose_teacher.ts";
 import { composeTextModels } from "./compose_text_models.ts";
-import { type ComposedServices, composeServices, databaseUrl } from "./compose_services.ts";
+import { type ComposedServices, composeServices, databaseUrl, endWork } from "./compose_services.ts";
 import { VerbatimError } from "./core/errors.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Logger } from "./ports/logger.ts";
@@ -84,7 +84,7 @@ export async function composeDeno(environment: Environment, parts: ComposeDenoPa
     services,
     async close() {
       stopSweeping.abort();
-      await background.idle();
+      await endWork(services);
       await store.close();
       tokenizer.close();
     },

@@ -145,6 +145,18 @@ function generationLoad(model: string, { gate, resumed }: Generations): Generati
   return { model, running: gate.running, waiting: gate.waiting, paused: gate.paused, resumed };
 }
 
+/**
+ * Ends the calls that are left when the server is closed, and resolves once all is written that is still to be written:
+ * the store may be closed then.
+ */
+export async function endWork(
+  { inFlight, background }: Pick<ComposedServices, "inFlight" | "background">,
+): Promise<void> {
+  inFlight.cancelAll(new VerbatimError("not_ready", "The server is stopping", { retryAfterS: 1 }));
+  await inFlight.idle();
+  await background.idle();
+}
+
 /** Refuses what is only safe on loopback, where the server can be reached from elsewhere. */
 export function assertSafeListener(environment: Environment): void {
   if (isLoopback(environment.HOST)) return;

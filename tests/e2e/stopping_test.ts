@@ -1,6 +1,7 @@
 /** A gateway that is asked to stop: answers under way may end, new requests are sent elsewhere, what is left is broken. */
 
 import assert from "node:assert/strict";
+import { createListLogger } from "../fixtures/list_logger.ts";
 import { startHarness, user } from "./harness.ts";
 import { until } from "./until.ts";
 
@@ -52,4 +53,18 @@ Deno.test("calls that still wait when the grace is over are told to try again, i
   await harness.gateway.close(10);
   const { status, body, headers } = await waiting;
   assert.deepEqual([status, body.error.code, headers.get("x-should-retry")], [503, "not_ready", "true"]);
+});
+
+Deno.test("what still runs when the services close is told to try again, and all of it is written before the store closes", async () => {
+  const logger = createListLogger();
+  const harness = await startHarness({ engine: { script }, parts: { logger } });
+  const { key } = await harness.createTask();
+  harness.development.engine.faults.add({ fault: { kind: "hang", afterTokens: 2 } });
+  const calls = Array.from({ length: 8 }, (_, k) => harness.chat(key, { messages: [user(`Hello, number ${k}`)] }));
+  await harness.engineRuns(calls.length);
+  await harness.development.close();
+  const answers = await Promise.all(calls);
+  await harness.gateway.close();
+  for (const { status, body } of answers) assert.deepEqual([status, body.error.code], [503, "not_ready"]);
+  assert.deepEqual(logger.lines.filter(({ level }) => level === "error"), []);
 });

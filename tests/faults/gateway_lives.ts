@@ -6,8 +6,7 @@ import { createRandomIds } from "../../shared/adapters/random_ids.ts";
 import { systemClock } from "../../shared/adapters/system_clock.ts";
 import { createTrackedBackground } from "../../shared/adapters/tracked_background.ts";
 import { composeModel } from "../../shared/compose_model.ts";
-import { type ComposedServices, composeServices } from "../../shared/compose_services.ts";
-import type { Background } from "../../shared/ports/background.ts";
+import { type ComposedServices, composeServices, endWork } from "../../shared/compose_services.ts";
 import type { TaskStore } from "../../shared/ports/task_store.ts";
 import type { Tokenizer } from "../../shared/ports/tokenizer.ts";
 import type { Environment } from "../../shared/schemas/environment.ts";
@@ -29,7 +28,6 @@ export interface GatewayLivesOptions {
 interface Life {
   readonly services: ComposedServices;
   readonly gateway: ServedGateway;
-  readonly background: Background;
   /** Its end; a host's server leaves some connections open when it stops, which a process that is gone does not. */
   readonly gone: AbortController;
   readonly store: TaskStore;
@@ -78,10 +76,10 @@ export class GatewayLives implements AsyncDisposable {
 
   /** Stops as at SIGTERM, with so much time for the answers under way, and starts anew. */
   restart(graceMs: number): Promise<void> {
-    return this.#change(async ({ gateway, background, store, gone }) => {
+    return this.#change(async ({ gateway, services, store, gone }) => {
       await gateway.close(graceMs);
       gone.abort(GONE);
-      await background.idle();
+      await endWork(services);
       await store.close();
     });
   }
@@ -100,15 +98,15 @@ export class GatewayLives implements AsyncDisposable {
   /** Resolves when the life that is has nothing to do in the background. */
   async idle(): Promise<void> {
     await this.#changing;
-    await this.#life.background.idle();
+    await this.services.background.idle();
   }
 
   /** Ends the last. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#changing;
-    const { gateway, background, store } = this.#life;
+    const { gateway, services, store } = this.#life;
     await gateway.close();
-    await background.idle();
+    await endWork(services);
     for (const each of [store, ...this.#left]) await each.close();
   }
 
@@ -156,7 +154,6 @@ async function startLife(options: GatewayLivesOptions, logger: ListLogger, port:
   return {
     services,
     gateway,
-    background,
     gone: new AbortController(),
     store,
     sever() {

@@ -55,6 +55,20 @@ export class CallsInFlight {
     return [...this.#byTask.get(uid)?.values() ?? []];
   }
 
+  /** The calls of a task that answer this digest and were given up. Each may yet be committed until it has ended. */
+  givenUp(uid: string, digest: string): LocalCall[] {
+    return this.of(uid).filter((local) => local.digest === digest && local.call.signal.aborted);
+  }
+
+  /** Resolves when no call is in flight. */
+  async idle(): Promise<void> {
+    while (this.#byTask.size > 0) {
+      await Promise.all(
+        Array.from(this.#byTask.values(), (calls) => Array.from(calls.values(), ({ ended }) => ended)).flat(),
+      );
+    }
+  }
+
   /** Ends every call of every task; its waiters see the reason. */
   cancelAll(reason: unknown): void {
     for (const calls of this.#byTask.values()) for (const { call } of calls.values()) call.cancel(reason);

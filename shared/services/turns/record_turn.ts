@@ -17,7 +17,7 @@ import type { CallLeases } from "./call_leases.ts";
 import { wasDelivered } from "./deliveries.ts";
 import type { CallsInFlight } from "./calls_in_flight.ts";
 import type { ExtrasCapture } from "../extras/capture_extras.ts";
-import { awaitAnswers } from "./await_answers.ts";
+import { awaitAnswers, awaitGivenUp } from "./await_answers.ts";
 import { commitTurn } from "./commit_turn.ts";
 import { effectiveSampling } from "./effective_sampling.ts";
 import type { TeacherLabeller } from "../teacher/label_turn.ts";
@@ -170,6 +170,7 @@ export class TurnRecorder {
     const { agent, call } = running;
     const { task } = read;
     const view = await views.of(task);
+    if (running.wantsReplay && await awaitGivenUp(this.#options, running, task.uid)) await this.#catchUp(task, view);
     const earlier = await this.#earlierAnswer(running, task, view);
     if (earlier !== null) return await this.#replay(running, task, view, earlier);
 

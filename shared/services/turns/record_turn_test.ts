@@ -158,3 +158,24 @@ Deno.test("TurnRecorder never lets the policy act in a teacher's turn, where a p
   assert.equal(world.sampled.size, 0);
   assert.equal((await world.services.tasks.get(taskId)).task.turns, 0);
 });
+
+Deno.test("TurnRecorder answers a repeat with the turn of a call that was given up while it was committed", async () => {
+  const spy = spyOnStore(createMemoryStore());
+  await using world = await createRecorderWorld({ store: spy.store });
+  for (const stream of [false, true]) {
+    const { taskId, uid } = await world.createTask();
+    spy.reset();
+    const sampled = world.sampled.size;
+    const commit = Promise.withResolvers<void>();
+    spy.before("appendTurn", () => commit.promise);
+    const hangUp = new AbortController();
+    const first = world.ask(taskId, { conversation: turns("Hello"), says: "One.", stream, signal: hangUp.signal });
+    await until("the answer is about to be committed", () => spy.calls.get("appendTurn") === 1);
+    hangUp.abort(new Error("hung up"));
+    await assert.rejects(first);
+    const again = world.ask(taskId, { conversation: turns("Hello"), says: "Two.", stream, isRetry: true });
+    await until("the repeat waits", () => world.services.inFlight.count(uid) === 2);
+    commit.resolve();
+    assert.deepEqual([(await again).turn, world.sampled.size], [0, sampled + 1], "nothing else is sampled");
+  }
+});
