@@ -146,14 +146,13 @@ function generationLoad(model: string, { gate, resumed }: Generations): Generati
 }
 
 /**
- * Ends the calls that are left when the server is closed, and resolves once all is written that is still to be written:
- * the store may be closed then.
+ * Takes no more calls and ends those that are left; resolves once all is written that is still to be written. The store
+ * may be closed then.
  */
 export async function endWork(
   { inFlight, background }: Pick<ComposedServices, "inFlight" | "background">,
 ): Promise<void> {
-  inFlight.cancelAll(new VerbatimError("not_ready", "The server is stopping", { retryAfterS: 1 }));
-  await inFlight.idle();
+  await inFlight.close(new VerbatimError("not_ready", "The server is stopping", { retryAfterS: 1 }));
   await background.idle();
 }
 

@@ -169,7 +169,7 @@ function worldFault(random: Random, { store, topology, killed }: PlannedWorld): 
       ? () => ({ kind: "gateway_killed", downMs: shortMs })
       : () => ({ kind: "gateway_restarted", graceMs: random.pick([0, 50, 400]) }),
     ...(topology === "standin" || topology === "router"
-      ? [(): WorldFault => ({ kind: "router_restarted", downMs: shortMs })]
+      ? Array.from({ length: 3 }, () => (): WorldFault => ({ kind: "router_restarted", downMs: shortMs }))
       : []),
     ...Array.from({ length: 3 }, () => () => storeFault(random, store)),
   ];

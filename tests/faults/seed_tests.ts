@@ -6,7 +6,7 @@ import { runSeed } from "./run_seed.ts";
 import type { StorePlace } from "./store_place.ts";
 
 /** Seeds of the whole matrix, over all stores. */
-export const SEEDS = 210;
+export const SEEDS = 200;
 
 /** Tests of the seeds below `most` whose store is of this kind. `VERBATIM_FAULT_SEED` is a seed, or a range such as 300-340. */
 export function testSeeds(store: StoreKind, openPlace: () => Promise<StorePlace>, most: number = SEEDS): void {

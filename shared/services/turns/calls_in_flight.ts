@@ -17,6 +17,7 @@ export interface LocalCall {
 /** Calls by task uid. */
 export class CallsInFlight {
   readonly #byTask = new Map<string, Map<string, LocalCall>>();
+  #closed: Error | null = null;
 
   /** Number of calls of all tasks. */
   get total(): number {
@@ -58,6 +59,18 @@ export class CallsInFlight {
   /** The calls of a task that answer this digest and were given up. Each may yet be committed until it has ended. */
   givenUp(uid: string, digest: string): LocalCall[] {
     return this.of(uid).filter((local) => local.digest === digest && local.call.signal.aborted);
+  }
+
+  /** Throws the reason once it was closed. */
+  assertOpen(): void {
+    if (this.#closed !== null) throw this.#closed;
+  }
+
+  /** From now on no call is taken, and those there are end with the reason. Resolves when none is left. */
+  async close(reason: Error): Promise<void> {
+    this.#closed = reason;
+    this.cancelAll(reason);
+    await this.idle();
   }
 
   /** Resolves when no call is in flight. */

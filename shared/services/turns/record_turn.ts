@@ -67,10 +67,11 @@ export class TurnRecorder {
 
   /**
    * Takes a call. It is registered before anything is awaited, so that a repeat that arrives a moment later finds it.
-   * Everything that can fail fails at the waiter.
+   * Everything that can fail fails at the waiter, but for a process that takes no more calls: that is thrown.
    */
   begin(agent: AgentCall): Following {
     const { ids, inFlight } = this.#options;
+    inFlight.assertOpen();
     const task = agent.read?.task ?? null;
     const units = requestUnits(agent.conversation, {
       selected: matchesMain(task?.settings.main ?? null, agent),

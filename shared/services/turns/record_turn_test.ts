@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { openDenoKvStore } from "../../adapters/kv/deno_kv_store.ts";
 import { createMemoryStore } from "../../adapters/memory_store.ts";
 import { systemClock } from "../../adapters/system_clock.ts";
+import { endWork } from "../../compose_services.ts";
 import type { Conversation } from "../../core/message.ts";
 import { createFakeClock } from "../../../tests/fixtures/fake_clock.ts";
 import { createRecorderWorld } from "../../../tests/fixtures/recorder_world.ts";
@@ -178,4 +179,20 @@ Deno.test("TurnRecorder answers a repeat with the turn of a call that was given 
     commit.resolve();
     assert.deepEqual([(await again).turn, world.sampled.size], [0, sampled + 1], "nothing else is sampled");
   }
+});
+
+Deno.test("TurnRecorder begins no call once the work of its process has ended", async () => {
+  await using world = await createRecorderWorld();
+  const { taskId, uid } = await world.createTask();
+  const gate = Promise.withResolvers<void>();
+  const asks = { conversation: turns("Hello"), says: "Hi.", gate: () => gate.promise };
+  const running = assert.rejects(world.ask(taskId, asks), { code: "not_ready" });
+  await until("it runs", () => world.services.inFlight.count(uid) === 1);
+  const ended = endWork(world.services);
+  gate.resolve();
+  await assert.rejects(world.ask(taskId, asks), { code: "not_ready" });
+  await Promise.all([running, ended]);
+  assert.equal(world.services.inFlight.total, 0);
+  const noted = await world.services.store.listEvents(uid);
+  assert.deepEqual(noted.map(({ type }) => type), ["failed"], "of the one that had begun");
 });
