@@ -30,6 +30,9 @@ export interface TextModel {
   readonly createdAtS: number;
 }
 
+/** What callers say who mean whatever is served. */
+const DEFAULT_NAME = "default";
+
 /** Served models by name; the first is the default. Text-level models are only ever meant by their names. */
 export class ModelCatalog {
   readonly #models: ReadonlyMap<string, Model>;
@@ -81,7 +84,7 @@ export class ModelCatalog {
    * measure another model. Where tokens are captured scaffolds may say what they like; only one model can be meant.
    */
   assertKnown(name: string | null | undefined): void {
-    if (name === null || name === undefined || this.#textModels.size === 0) return;
+    if (name === null || name === undefined || name === DEFAULT_NAME || this.#textModels.size === 0) return;
     if (!this.#models.has(name) && !this.#textModels.has(name)) throw this.#notFound(name);
   }
 

@@ -96,7 +96,8 @@ export async function measureFirstDelta(
     calibration.push(await slice(path, { turns: plan.calibrationTurns, turnsPerS: SLOW_TURNS_PER_S, seed: 0 }));
   }
   const turnsPerS = paceOf(calibration, plan);
-  const turnsPerSlice = Math.ceil(turnsPerS * plan.sliceMs / 1000);
+  // However slow the pace is: most agents have a turn that is not the first of its task.
+  const turnsPerSlice = Math.max(2 * plan.sessions, Math.ceil(turnsPerS * plan.sliceMs / 1000));
   const agents = await agentsFor(new Array(plan.rounds).fill(turnsPerSlice), 4_000_000);
   const rounds: MeasuredSlice[][] = [];
   for (let round = 0; round < plan.rounds; round++) {

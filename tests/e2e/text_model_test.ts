@@ -431,6 +431,7 @@ Deno.test("a name that means nothing is refused beside text-level models, where 
   const refused = await harness.chat("EMPTY", slip);
   assert.deepEqual([refused.status, refused.body.error.code], [404, "model_not_found"]);
   assert.equal((await harness.admin("POST", "/generate", slip)).status, 404);
+  assert.equal((await harness.chat("EMPTY", { ...hello, model: "default", max_tokens: 2 })).status, 200);
   const { key } = await harness.createTask();
   assert.equal(
     (await harness.chat(key, { ...slip, max_tokens: 2 })).status,
